@@ -1,0 +1,58 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scanners/device/capture.h"
+#include "tables/host_answers.h"
+#include "tables/tables.h"
+
+namespace metaldoctor {
+
+/// One answer compared with the tables, both ways.
+struct Comparison {
+  enum class Kind { agrees, under_report, over_claim, unknown } kind = Kind::unknown;
+  QueryKey key;
+  Value guest;     ///< unknown where the capture does not say
+  Value expected;  ///< the host's answer by the tables; unknown where they do not say
+  Evidence evidence = Evidence::unknown;  ///< of the comparison: the weaker of both sides
+  Evidence guest_evidence = Evidence::unknown;
+  Evidence expected_evidence = Evidence::unknown;
+  std::string reason;                 ///< why it is unknown, or what the expectation rests on
+  std::vector<std::string> locks;     ///< feature ids that an under-report locks
+  std::vector<std::string> hazards;   ///< hazard ids of unlocking it
+  std::vector<std::string> sources;
+};
+
+struct DiagnosisCode {
+  std::string code;   ///< a Verdict that is not a word
+  std::string detail; ///< what of this capture it rests on
+  Evidence evidence = Evidence::unknown;
+};
+
+struct Diagnosis {
+  const Chip* host = nullptr;  ///< none = unknown: only device-independent checks ran
+  std::string host_source;     ///< "--host-chip", "cpu_brand", "device name"
+  OsKnowledge os;
+  std::optional<bool> is_guest;
+  std::string verdict;  ///< a Verdict word
+  std::vector<DiagnosisCode> codes;
+  std::vector<Comparison> comparisons;  ///< table order
+  std::vector<std::string> notes;       ///< assumptions and what was not checked
+
+  bool has_findings() const;  ///< any under-report or over-claim
+};
+
+struct DiagnoseOptions {
+  const Chip* host = nullptr;          ///< --host-chip
+  std::optional<OsVersion> os;         ///< --os
+};
+
+Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);
+
+/// Works out the host chip: the option, else the CPU brand ("Apple M1 Ultra (Virtual)"), else a
+/// bare-metal device name. Shared with recommend, so that both say the same.
+std::pair<const Chip*, std::string> host_chip(const Tables& tables, const Capture& capture,
+                                              const DiagnoseOptions& options);
+
+}  // namespace metaldoctor
