@@ -1,1 +1,89 @@
-int main() { return 2; }
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "tools/metaldoctor/context.h"
+
+namespace metaldoctor {
+namespace {
+
+constexpr std::array<Command, 4> commands = {{
+    {"scan", "what a device answers against what its host's chip would answer", define_scan},
+    {"recommend", "the smallest set of changed answers that opens a program's paths",
+     define_recommend},
+    {"explain", "what a query, feature, hazard, code or path means, with its source",
+     define_explain},
+    {"tables", "list and validate the tables everything is judged by", define_tables},
+}};
+
+std::string exit_status_help() {
+  std::string text = "Exit status:\n";
+  for (const ExitStatusText& row : exit_status_texts) {
+    text += fmt::format("  {:<3} {}\n", static_cast<int>(row.status), row.text);
+  }
+  return text;
+}
+
+void add_common_options(CLI::App& app, CommonOptions& options) {
+  app.add_option("--format", options.format, "text or json")->capture_default_str();
+  app.add_option("-o,--output", options.output, "write the document to FILE")->type_name("FILE");
+  app.add_flag("-v,--verbose", options.verbosity, "evidence and sources; twice: everything");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  app.add_option("--tables", options.tables_directory, "override table files by those in DIR")
+      ->type_name("DIR");
+}
+
+/// CLI11 splits "[x,y]" into a list even behind "--", so what follows "--" never reaches it.
+std::vector<std::string> arguments_before_separator(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) arguments.push_back(argv[i]);
+  return arguments;
+}
+
+ExitStatus run(int argc, char** argv) {
+  Context context;
+  CLI::App app{
+      "metaldoctor: finds the Metal answers that a macOS guest under-reports, and mends them for "
+      "one process, never above what the host's chip has"};
+  app.set_version_flag("--version", "metaldoctor " METALDOCTOR_VERSION);
+  app.footer(exit_status_help());
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, Action>> actions;
+  for (const Command& command : commands) {
+    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    sub->footer(exit_status_help());
+    add_common_options(*sub, context.options);
+    actions.emplace_back(sub, command.define(*sub));
+  }
+  try {
+    std::vector<std::string> arguments = arguments_before_separator(argc, argv);
+    std::ranges::reverse(arguments);  // CLI11 parses a vector from its back
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, std::cout, std::cerr);
+    return code == 0 ? ExitStatus::done : ExitStatus::usage;
+  }
+  for (auto& [sub, action] : actions) {
+    if (sub->parsed()) return action(context);
+  }
+  return ExitStatus::usage;
+}
+
+}  // namespace
+}  // namespace metaldoctor
+
+int main(int argc, char** argv) {
+  using metaldoctor::ExitStatus;
+  try {
+    return static_cast<int>(metaldoctor::run(argc, argv));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "metaldoctor: a fault of ours: {}\n", error.what());
+    return static_cast<int>(ExitStatus::bug);
+  }
+}

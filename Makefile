@@ -1,0 +1,49 @@
+# Two commands are all a newcomer needs: make demo, make test.
+.PHONY: demo test build setup asan fuzz bench golden format check-format tidy clean
+
+# Seconds that each fuzz target runs in `make fuzz`.
+FUZZ_SECONDS ?= 60
+BUILD := build/release
+
+demo: build
+	@$(BUILD)/tools/metaldoctor/metaldoctor scan --capture cua-2026-08-stock || [ $$? -eq 1 ]
+	@echo
+	@$(BUILD)/tools/metaldoctor/metaldoctor recommend --app llama.cpp --capture cua-2026-08-stock
+
+test: build
+	@ctest --preset release
+
+setup:
+	@tools/setup/install-dependencies
+
+build: setup
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
+	@cmake --build $(BUILD) -- --quiet
+
+asan: setup
+	@cmake --preset asan >/dev/null
+	@cmake --build build/asan -- --quiet
+	@ctest --preset asan
+
+fuzz: setup
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz --target fuzzers -- --quiet
+	@tests/fuzz/run build/fuzz $(FUZZ_SECONDS)
+
+bench: build
+	@tests/bench/run $(BUILD)
+
+golden: build
+	@tests/cli/golden --update $(BUILD)/tools/metaldoctor/metaldoctor
+
+format:
+	@git ls-files '*.h' '*.cpp' | xargs clang-format-22 -i
+
+check-format: setup
+	@git ls-files '*.h' '*.cpp' | xargs clang-format-22 --dry-run --Werror
+
+tidy: build
+	@git ls-files 'tables/*.cpp' 'scanners/*.cpp' 'shim/*.cpp' 'tools/*.cpp' | xargs -P 2 -n 4 clang-tidy-22 -p $(BUILD) --quiet
+
+clean:
+	@rm -rf build

@@ -1,0 +1,117 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "shim/recommend.h"
+#include "tools/metaldoctor/context.h"
+#include "tools/metaldoctor/device_input.h"
+#include "tools/metaldoctor/files.h"
+#include "tools/render/diagnosis.h"
+#include "tools/render/recommendation.h"
+
+namespace metaldoctor {
+namespace {
+
+struct RecommendInput {
+  DeviceInput device;
+  std::vector<std::string> apps;
+  std::vector<std::string> want;
+  std::vector<std::string> set;
+  std::vector<std::string> accepted;
+  std::vector<std::string> environment;
+  std::string callers = "all";
+  std::string scope = "process";
+};
+
+Result<RecommendOptions> options_of(const RecommendInput& input, const Tables& tables) {
+  RecommendOptions options;
+  auto diagnose = input.device.diagnose_options(tables);
+  if (!diagnose) return tl::unexpected(diagnose.error());
+  options.diagnose = *diagnose;
+  options.want = input.want;
+  options.accepted_hazards = input.accepted;
+  options.callers = input.callers == "app" ? Profile::Callers::app : Profile::Callers::all;
+  options.scope = input.scope == "tree" ? Profile::Scope::tree : Profile::Scope::process;
+  for (const std::string& text : input.set) {
+    auto answer = parse_answer(text);
+    if (!answer) return tl::unexpected(answer.error());
+    options.set.push_back(std::move(*answer));
+  }
+  for (const std::string& text : input.environment) {
+    const std::size_t equals = text.find('=');
+    options.environment.emplace_back(text.substr(0, equals), Value(true));
+  }
+  return options;
+}
+
+Result<std::vector<Path>> paths_of_all(const RecommendInput& input, const Tables& tables) {
+  std::vector<Path> paths;
+  for (const std::string& spec : input.apps) {
+    auto found = find_app(tables, spec);
+    if (!found) return tl::unexpected(found.error());
+    std::vector<Path> more = paths_of(*found->first, *found->second);
+    std::ranges::move(more, std::back_inserter(paths));
+  }
+  return paths;
+}
+
+ExitStatus recommend_command(Context& context, const RecommendInput& input) {
+  if (input.apps.empty()) {
+    return context.report({Fault::usage, "no-program", "recommend", "no program given",
+                           "--app ID[@RANGE]; metaldoctor tables apps lists them"});
+  }
+  auto tables = context.tables();
+  if (!tables) return context.report(tables.error());
+  auto options = options_of(input, **tables);
+  if (!options) return context.report(options.error());
+  auto paths = paths_of_all(input, **tables);
+  if (!paths) return context.report(paths.error());
+
+  DeviceInput device = input.device;
+  if (!device.given()) {
+    context.note("metaldoctor recommend: no --capture or --log: taking the built-in capture "
+                 "\"paravirtual\", what stock guests are known to answer");
+    device.capture = "paravirtual";
+  }
+  auto guest = device.read(**tables, context);
+  if (!guest) return context.report(guest.error());
+  auto result = recommend(**tables, *guest, *paths, *options);
+  if (!result) return context.report(result.error());
+
+  ExitStatus status = ExitStatus::done;
+  for (const Diagnostic& refusal : result->refusals) {
+    status = worse(status, context.report(refusal));
+  }
+  status = worse(status, context.print(context.options.format == "json"
+                                           ? json_text(recommendation_json(*result))
+                                           : recommendation_text(**tables, *result, context.style()),
+                                       ExitStatus::done));
+  if (status != ExitStatus::done || context.options.output.empty()) return status;
+  return context.write(json_text(to_json(result->profile)), status);
+}
+
+}  // namespace
+
+Action define_recommend(CLI::App& app) {
+  auto input = std::make_shared<RecommendInput>();
+  app.get_option("--output")->description("write the profile to FILE; the report still goes to standard output");
+  app.add_option("--app", input->apps, "program and release: ggml-metal, llama.cpp@b10167")
+      ->type_name("ID[@RANGE]");
+  input->device.add_options(app);
+  app.add_option("--want", input->want, "open only these paths")->type_name("PATH");
+  app.add_option("--set", input->set, "insist on an answer: supportsFamily:1009=yes")
+      ->type_name("QUERY[:ARG]=VALUE");
+  app.add_option("--accept-hazard", input->accepted, "take this risk knowingly")->type_name("ID");
+  app.add_option("--env", input->environment, "a variable that the program will have set")
+      ->type_name("NAME");
+  app.add_option("--callers", input->callers, "who gets the changed answers: all, or app only")
+      ->check(CLI::IsMember({"all", "app"}))
+      ->capture_default_str();
+  app.add_option("--scope", input->scope, "process, or tree: its children too")
+      ->check(CLI::IsMember({"process", "tree"}))
+      ->capture_default_str();
+  add_format_option(app, {"text", "json"});
+  return [input](Context& context) { return recommend_command(context, *input); };
+}
+
+}  // namespace metaldoctor
