@@ -61,7 +61,11 @@ using World = std::function<Value(const Atom&)>;
 /// JSON form: {"q":name,"args":[...]}, {"and":[...]}, {"or":[...]}, {"not":x},
 /// {"cmp":op,"l":x,"r":x}, {"arith":op,"l":x,"r":x}, {"const":v}.
 ///
-/// A Predicate is an immutable value; copies share the tree. Depth is at most 200.
+/// The text is at most 64 KiB, the tree at most 200 deep and 10,000 nodes large; integers lie in
+/// -2^53..2^53 and may carry a sign; in strings \' and \\ stand for ' and \. Aliases are resolved
+/// on reading, so that family(1007) and answer('supportsFamily:', 1007) are the same tree; a list
+/// of one expression is that expression.
+/// A Predicate is an immutable value; copies share the tree.
 class Predicate {
  public:
   struct Node;
@@ -76,13 +80,16 @@ class Predicate {
   /// The shortest spelling that parses back to the same tree.
   std::string print() const;
 
-  /// Integer division truncates; division by zero, a comparison of unlike kinds and anything
-  /// that needs an unknown value give unknown.
+  /// Integer division truncates. Unknown are: division by zero, overflow, a comparison of unlike
+  /// kinds, an order of anything but integers, a number or text where a truth value is needed,
+  /// and anything that needs an unknown value.
   Truth evaluate(const World& world) const;
   Value value(const World& world) const;
 
   /// Every atom in the expression, whether or not its value matters.
   std::set<Atom> atoms() const;
+  /// The reasons of its unknown('reason') parts.
+  std::set<std::string> unknown_reasons() const;
 
   bool operator==(const Predicate& other) const;  ///< same tree
 
