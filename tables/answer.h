@@ -14,7 +14,9 @@ namespace metaldoctor {
 /// A value that a device, a file or an expression gives. monostate = unknown, which is never false.
 using Value = std::variant<std::monostate, bool, std::int64_t, std::string>;
 
-inline bool is_known(const Value& value) { return !std::holds_alternative<std::monostate>(value); }
+inline bool is_known(const Value& value) {
+  return !std::holds_alternative<std::monostate>(value);
+}
 /// "yes", "no", "32768", "'Apple M1'", "unknown".
 std::string to_string(const Value& value);
 

@@ -29,8 +29,8 @@ using Result = tl::expected<T, Diagnostic>;
 /// The unexpected half of a Result, built in place.
 inline tl::unexpected<Diagnostic> fail(Fault fault, std::string code, std::string where,
                                        std::string what, std::string hint = {}) {
-  return tl::unexpected<Diagnostic>(Diagnostic{fault, std::move(code), std::move(where),
-                                               std::move(what), std::move(hint)});
+  return tl::unexpected<Diagnostic>(
+      Diagnostic{fault, std::move(code), std::move(where), std::move(what), std::move(hint)});
 }
 
 }  // namespace metaldoctor

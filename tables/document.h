@@ -15,6 +15,7 @@ struct DocumentLimits {
   std::size_t bytes = std::size_t{64} << 20;
   std::size_t depth = 64;
   std::size_t values = 2'000'000;
+  std::size_t members = 1024;  ///< of one object; Json finds a member by walking over all of them
 };
 
 /// Parses JSON strictly: UTF-8, no duplicate keys, within `limits`, no integer beyond +-2^53 and no

@@ -14,7 +14,7 @@ namespace metaldoctor {
 struct HostAnswer {
   Answer answer;
   Evidence evidence = Evidence::documented;  ///< inferred where it hangs on an assumed OS
-  std::string why;                           ///< "Apple7 (M1 Ultra)", "limit threadgroup_memory_total"
+  std::string why;  ///< "Apple7 (M1 Ultra)", "limit threadgroup_memory_total"
   std::vector<std::string> sources;
 };
 
@@ -32,6 +32,7 @@ std::vector<HostAnswer> host_answers(const Tables& tables, const Chip& chip, con
 std::optional<HostAnswer> any_host_answer(const Tables& tables, const QueryKey& key);
 
 /// short names of every family the chip reports under `os`.
-std::vector<std::string> chip_families(const Tables& tables, const Chip& chip, const OsKnowledge& os);
+std::vector<std::string> chip_families(const Tables& tables, const Chip& chip,
+                                       const OsKnowledge& os);
 
 }  // namespace metaldoctor

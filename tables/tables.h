@@ -26,12 +26,25 @@ struct Provenance {
 
 /// A value of MTLGPUFamily.
 struct Family {
-  std::string name;        ///< "MTLGPUFamilyApple7"
-  std::string short_name;  ///< "Apple7"
-  std::int64_t value = 0;  ///< 1007
-  std::string line;        ///< "Apple", "Mac", "Common", "MacCatalyst", "Metal"
+  std::string name;                  ///< "MTLGPUFamilyApple7"
+  std::string short_name;            ///< "Apple7"
+  std::int64_t value = 0;            ///< 1007
+  std::string line;                  ///< "Apple", "Mac", "Common", "MacCatalyst", "Metal"
   std::vector<std::string> implies;  ///< short names, transitively closed
-  OsVersion min_macos;     ///< the first macOS that can answer yes
+  OsVersion min_macos;               ///< the first macOS whose SDK has the constant
+  /// Which chips answer yes besides those that imply it: chips from this Apple family on
+  /// ("Apple7"). None = no chip beyond `implies`, or not confirmed (MacCatalyst).
+  std::optional<std::string> reported_from;
+  bool mac_only = false;  ///< `reported_from` holds for chips in a Mac only
+  Provenance provenance;
+};
+
+/// A value of MTLFeatureSet, the question that came before families.
+struct FeatureSet {
+  std::string name;                   ///< "MTLFeatureSet_macOS_GPUFamily2_v1"
+  std::int64_t value = 0;             ///< 10005
+  std::optional<std::string> family;  ///< family short name that it corresponds to
+  bool mac = false;  ///< a macOS set; what a Mac answers to the others was not read
   Provenance provenance;
 };
 
@@ -43,6 +56,7 @@ struct Chip {
   std::string cpu_brand;              ///< machdep.cpu.brand_string on bare metal; may be empty
   std::string architecture;           ///< architecture.name; may be empty
   std::vector<std::string> hw_models;
+  std::vector<std::string> inferred_families;  ///< expected by analogy, never read on this chip
   Provenance provenance;
 };
 
@@ -69,28 +83,38 @@ struct Limit {
 
 enum class AnswerType { boolean, integer, text, structure, object };
 
+/// What devices from a floor on answer. Of a query's rows the first one that fits is taken.
+struct KnownAnswer {
+  std::optional<std::int64_t> argument;  ///< none = any, or the query has none
+  Value answer;
+  std::optional<std::string> apple, mac;  ///< family short names; both none = every Mac chip
+  Provenance provenance;
+};
+
 /// One question that MTLDevice answers.
 struct Query {
   std::string selector;  ///< canonical: "supportsFamily:"
   std::vector<std::string> aliases;
   AnswerType type = AnswerType::boolean;
-  std::optional<int> wire;  ///< stable number in profiles and journals; overridable queries only
-  bool overridable = false; ///< BOOL and integer answers that are capability, not identity
-  bool safe_to_ask = false; ///< no side effect and no known crash on a paravirtual device
-  std::string argument;     ///< "MTLGPUFamily (NSInteger)"; empty = none
+  std::optional<int> wire;   ///< stable number in profiles and journals; overridable queries only
+  bool overridable = false;  ///< BOOL and integer answers that are capability, not identity
+  bool safe_to_ask = false;  ///< no side effect and no known crash on a paravirtual device
+  std::string argument;      ///< "MTLGPUFamily (NSInteger)"; empty = none
   std::string encoding_arm64;
   std::string unit;
   OsVersion min_macos;
-  std::string feature;  ///< feature id; may be empty
-  std::string limit;    ///< limit id; may be empty
-  std::string expected; ///< what real devices answer, in words
+  std::string feature;             ///< feature id; may be empty
+  std::string limit;               ///< limit id; may be empty
+  std::vector<KnownAnswer> known;  ///< where neither feature nor limit gives the whole answer
+  std::vector<std::int64_t> known_arguments;  ///< every argument that is worth asking
+  std::string expected;                       ///< what real devices answer, in words
   Provenance provenance;
 };
 
 /// Which changed answers a hazard is about.
 struct HazardAnswer {
-  std::string query;                      ///< canonical selector, or "*"
-  std::optional<std::int64_t> argument;   ///< none = any
+  std::string query;                     ///< canonical selector, or "*"
+  std::optional<std::int64_t> argument;  ///< none = any
   enum class When { raised, above_table, above_host } when = When::raised;
 };
 
@@ -98,9 +122,9 @@ struct Hazard {
   std::string id;  ///< "metal3-residency-in-guest"
   std::vector<HazardAnswer> answers;
   enum class Scope { process, program } scope = Scope::process;
-  std::vector<std::string> programs;       ///< app ids; scope program
-  std::vector<std::string> or_gate_sends;  ///< selectors on the opened side of a found gate
-  std::optional<OsVersion> os_from, os_to; ///< applies from..to (inclusive from, exclusive to)
+  std::vector<std::string> programs;        ///< app ids; scope program
+  std::vector<std::string> or_gate_sends;   ///< selectors on the opened side of a found gate
+  std::optional<OsVersion> os_from, os_to;  ///< applies from..to (inclusive from, exclusive to)
   std::string effect;
   Provenance provenance;
 };
@@ -122,15 +146,15 @@ struct Rule {
 
 /// How to recognise a program or a range of its releases in a binary.
 struct Marker {
-  std::string kind;  ///< "section", "symbol", "cstring", "selector", "msl", "path"
-  std::string match; ///< exact text to look for
+  std::string kind;      ///< "section", "symbol", "cstring", "selector", "msl", "path"
+  std::string match;     ///< the whole name, for cstring and msl a part of the text
   std::string from, to;  ///< range ids this marker bounds (inclusive); empty = open
   std::string note;
 };
 
 struct AppRange {
-  std::string id;     ///< "G8"
-  std::string title;  ///< "PR #22318 (2026-04-29) to 2026-08-21; includes b10167"
+  std::string id;                    ///< "G8"
+  std::string title;                 ///< "PR #22318 (2026-04-29) to 2026-08-21; includes b10167"
   std::vector<std::string> aliases;  ///< releases that users name: "b10167"
   std::vector<Rule> rules;
   std::vector<QueryKey> asks;  ///< answers asked; a query without its argument = computed
@@ -157,6 +181,7 @@ struct Verdict {
 };
 
 /// What a stock paravirtual device answers, one row an answer, with the observations behind it.
+/// An unknown value is a row too: nobody read it, or it follows the host; the note says which.
 struct ParavirtualAnswer {
   Answer answer;
   Provenance provenance;
@@ -176,17 +201,18 @@ struct LogGrammar {
   std::string id;
   std::vector<std::string> prefixes;  ///< what a line starts with, after any time stamp
   struct Item {
-    std::string key;    ///< literal text after the prefix, runs of spaces collapsed
-    std::string form;   ///< how the value reads: "family", "bool", "megabytes", "device", "flag"
-    std::string yields; ///< "supportsFamily:", "fact:ggml.has_bfloat", "device.name" ...
-    Json detail;        ///< form-specific: ladder bounds, what a value proves about the OS
+    std::string key;     ///< literal text after the prefix, runs of spaces collapsed
+    std::string form;    ///< how the value reads: "family", "bool", "megabytes", "device", "flag"
+    std::string yields;  ///< "supportsFamily:", "fact:ggml.has_bfloat", "device.name" ...
+    Json detail;         ///< form-specific: ladder bounds, what a value proves about the OS
   };
   std::vector<Item> items;
   Provenance provenance;
 };
 
 /// Everything that is true, read once. Each part is parsed on first use, so that a command pays
-/// only for what it needs. Not thread-safe until warmed.
+/// only for what it needs. Not thread-safe until warmed. An embedded table that cannot be read is
+/// a bug that the tests of the tables would have shown: std::logic_error.
 class Tables {
  public:
   /// The tables that were embedded at build time. A malformed one is a bug of ours.
@@ -201,6 +227,7 @@ class Tables {
 
   std::string_view edition() const;  ///< "2026-12-01"; profiles record it
   const std::vector<Family>& families() const;
+  const std::vector<FeatureSet>& feature_sets() const;
   const std::vector<Chip>& chips() const;
   const std::vector<Feature>& features() const;
   const std::vector<Limit>& limits() const;
@@ -215,6 +242,7 @@ class Tables {
 
   const Family* family(std::int64_t value) const;
   const Family* family(std::string_view short_name) const;
+  const FeatureSet* feature_set(std::int64_t value) const;
   /// By name ("M1 Ultra"), GPU name ("Apple M1 Ultra") or CPU brand, also with " (Virtual)".
   const Chip* chip(std::string_view any_name) const;
   const Query* query(std::string_view selector_or_alias) const;

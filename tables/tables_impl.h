@@ -1,0 +1,99 @@
+#pragma once
+// Internal to tables/: the parsed parts of Tables.
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tables/table_source.h"
+#include "tables/tables.h"
+
+namespace metaldoctor {
+
+/// Reads files into rows and remembers the sources that they name.
+class TableReader {
+ public:
+  explicit TableReader(TableSource source) : source_(std::move(source)) {}
+  const TableSource& source() const { return source_; }
+
+  /// The document of one file. Overrides are checked strictly, embedded files by the tests.
+  Result<Json> document(std::string_view name);
+
+  /// Reads `array` of a file with `read_row`.
+  template <typename Row>
+  Result<std::vector<Row>> rows(std::string_view name, const char* array,
+                                Result<Row> (*read_row)(const Json&)) {
+    auto file = document(name);
+    if (!file) return tl::unexpected(file.error());
+    std::vector<Row> rows;
+    std::size_t index = 0;
+    try {
+      for (const Json& json : file->at(array)) {
+        auto row = read_row(json);
+        if (!row) return tl::unexpected(located(row.error(), name));
+        rows.push_back(std::move(*row));
+        ++index;
+      }
+    } catch (const nlohmann::json::exception& e) {
+      return malformed(name, fmt::format("/{}/{}", array, index), e.what());
+    }
+    return rows;
+  }
+  Result<App> app(std::string_view name);
+  Result<std::vector<App>> apps();
+
+  const std::string* citation(std::string_view key) const;
+  const std::string& edition() const { return edition_; }
+  OsVersion newest_macos() const { return newest_macos_; }
+
+ private:
+  Diagnostic located(Diagnostic diagnostic, std::string_view name) const;
+  tl::unexpected<Diagnostic> malformed(std::string_view name, const std::string& pointer,
+                                       std::string what) const;
+  void remember_header(const Json& file, std::string_view name);
+
+  TableSource source_;
+  std::map<std::string, std::string, std::less<>> citations_;
+  std::string edition_;
+  OsVersion newest_macos_;
+};
+
+struct Tables::Impl {
+  explicit Impl(TableSource source) : reader(std::move(source)) {}
+
+  /// A part that is there already, or is read now.
+  template <typename Row>
+  const std::vector<Row>& part(std::optional<std::vector<Row>>& cached, std::string_view name,
+                               const char* array, Result<Row> (*read_row)(const Json&)) {
+    if (!cached) cached = must(reader.rows<Row>(name, array, read_row));
+    return *cached;
+  }
+  template <typename T>
+  static T must(Result<T> result) {
+    if (result) return std::move(*result);
+    throw std::logic_error(result.error().where + ": " + result.error().what);
+  }
+
+  TableReader reader;
+  std::optional<std::vector<Family>> families;
+  std::optional<std::vector<FeatureSet>> feature_sets;
+  std::optional<std::vector<Chip>> chips;
+  std::optional<std::vector<Feature>> features;
+  std::optional<std::vector<Limit>> limits;
+  std::optional<std::vector<Query>> queries;
+  std::optional<std::vector<Hazard>> hazards;
+  std::optional<std::vector<App>> apps;
+  std::optional<std::vector<Verdict>> verdicts;
+  std::optional<std::vector<ParavirtualAnswer>> paravirtual;
+  std::optional<std::vector<Observation>> observations;
+  std::optional<std::vector<LogGrammar>> log_grammars;
+};
+
+/// Schemas of every file, then the references between files.
+std::vector<Tables::FileReport> validate_tables(const TableSource& source, const Tables& tables);
+
+}  // namespace metaldoctor

@@ -1,0 +1,411 @@
+// Checks of the table files: each against its schema, then the references between them.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tables/tables_impl.h"
+
+namespace metaldoctor {
+namespace {
+
+using FileReport = Tables::FileReport;
+
+/// Collects what is wrong with one file, with a JSON pointer each.
+class Problems {
+ public:
+  Problems(const TableSource& source, std::string name)
+      : shown_(source.shown(name)),
+        fault_(source.is_override(name) ? Fault::input : Fault::bug),
+        name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  void add(std::string_view code, const std::string& pointer, std::string what) {
+    list.push_back(
+        {fault_, std::string(code), fmt::format("{}: {}", shown_, pointer), std::move(what), {}});
+  }
+  /// A reference to a row of another file, or of this one.
+  void reference(bool resolves, const std::string& pointer, std::string_view kind,
+                 std::string_view target) {
+    if (!resolves) {
+      add("table-reference", pointer, fmt::format("there is no {} '{}'", kind, target));
+    }
+  }
+  void unique(std::set<std::string>& seen, const std::string& id, const std::string& pointer) {
+    if (!seen.insert(id).second) {
+      add("table-duplicate", pointer, fmt::format("'{}' appears twice", id));
+    }
+  }
+
+  std::vector<Diagnostic> list;
+
+ private:
+  std::string shown_;
+  Fault fault_;
+  std::string name_;
+};
+
+std::string row_pointer(std::size_t index, std::string_view rest = {}) {
+  return fmt::format("/rows/{}{}", index, rest);
+}
+
+/// "Apple7" is a family; "varies" is not, and stands only where a floor may vary.
+void check_floor(const Tables& tables, const std::optional<std::string>& floor, bool may_vary,
+                 const std::string& pointer, Problems& problems) {
+  if (!floor || (may_vary && *floor == "varies")) return;
+  problems.reference(tables.family(*floor) != nullptr, pointer, "family", *floor);
+}
+
+void check_families(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const Family& family : tables.families()) {
+    problems.unique(seen, family.short_name, row_pointer(i, "/short"));
+    problems.unique(seen, std::to_string(family.value), row_pointer(i, "/value"));
+    check_floor(tables, family.reported_from, false, row_pointer(i, "/reported_from"), problems);
+    for (const std::string& implied : family.implies) {
+      const Family* other = tables.family(implied);
+      problems.reference(other != nullptr, row_pointer(i, "/implies"), "family", implied);
+      if (other == nullptr) continue;
+      for (const std::string& further : other->implies) {
+        const bool closed = std::find(family.implies.begin(), family.implies.end(), further) !=
+                            family.implies.end();
+        if (!closed) {
+          problems.add("table-not-closed", row_pointer(i, "/implies"),
+                       fmt::format("{} implies {}, so it must be listed too", implied, further));
+        }
+      }
+    }
+    ++i;
+  }
+  if (tables.newest_macos() == OsVersion{}) {
+    problems.add("table-reference", "/newest_macos", "expected a macOS version");
+  }
+}
+
+void check_feature_sets(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const FeatureSet& set : tables.feature_sets()) {
+    problems.unique(seen, std::to_string(set.value), row_pointer(i, "/value"));
+    check_floor(tables, set.family, false, row_pointer(i, "/family"), problems);
+    ++i;
+  }
+}
+
+void check_chips(const Tables& tables, Problems& problems) {
+  std::set<std::string> names, models;
+  std::size_t i = 0;
+  for (const Chip& chip : tables.chips()) {
+    problems.unique(names, chip.name, row_pointer(i, "/name"));
+    check_floor(tables, chip.family, false, row_pointer(i, "/family"), problems);
+    for (const std::string& model : chip.hw_models) {
+      problems.unique(models, model, row_pointer(i, "/hw_models"));
+    }
+    for (const std::string& family : chip.inferred_families) {
+      problems.reference(tables.family(family) != nullptr, row_pointer(i, "/inferred_families"),
+                         "family", family);
+    }
+    ++i;
+  }
+}
+
+void check_query_of(const Tables& tables, const std::string& query, const std::string& pointer,
+                    Problems& problems) {
+  if (query.empty()) return;
+  const Query* row = tables.query(query);
+  problems.reference(row != nullptr && row->selector == query, pointer, "query", query);
+}
+
+void check_features(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const Feature& feature : tables.features()) {
+    problems.unique(seen, feature.id, row_pointer(i, "/id"));
+    check_floor(tables, feature.metal, true, row_pointer(i, "/metal"), problems);
+    check_floor(tables, feature.apple, true, row_pointer(i, "/apple"), problems);
+    check_floor(tables, feature.mac, true, row_pointer(i, "/mac"), problems);
+    check_query_of(tables, feature.query, row_pointer(i, "/query"), problems);
+    ++i;
+  }
+}
+
+void check_limits(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const Limit& limit : tables.limits()) {
+    problems.unique(seen, limit.id, row_pointer(i, "/id"));
+    check_query_of(tables, limit.query, row_pointer(i, "/query"), problems);
+    for (const auto& [family, value] : limit.values) {
+      problems.reference(tables.family(family) != nullptr, row_pointer(i, "/values/" + family),
+                         "family", family);
+    }
+    ++i;
+  }
+}
+
+void check_known(const Tables& tables, const Query& query, std::size_t i, Problems& problems) {
+  std::size_t k = 0;
+  for (const KnownAnswer& known : query.known) {
+    const std::string pointer = row_pointer(i, fmt::format("/known/{}", k++));
+    check_floor(tables, known.apple, false, pointer + "/apple", problems);
+    check_floor(tables, known.mac, false, pointer + "/mac", problems);
+    const bool fits = query.type == AnswerType::boolean
+                          ? std::holds_alternative<bool>(known.answer)
+                          : std::holds_alternative<std::int64_t>(known.answer);
+    if (!fits) problems.add("table-type", pointer + "/answer", "not of the query's type");
+  }
+}
+
+void check_queries(const Tables& tables, Problems& problems) {
+  std::set<std::string> names, wires;
+  std::size_t i = 0;
+  for (const Query& query : tables.queries()) {
+    problems.unique(names, query.selector, row_pointer(i, "/selector"));
+    for (const std::string& alias : query.aliases) {
+      problems.unique(names, alias, row_pointer(i, "/aliases"));
+    }
+    if (query.wire) problems.unique(wires, std::to_string(*query.wire), row_pointer(i, "/wire"));
+    if (query.wire && query.type != AnswerType::boolean && query.type != AnswerType::integer) {
+      problems.add("table-type", row_pointer(i, "/wire"), "only BOOL and integers are overridable");
+    }
+    if (!query.feature.empty()) {
+      problems.reference(tables.feature(query.feature) != nullptr, row_pointer(i, "/feature"),
+                         "feature", query.feature);
+    }
+    if (!query.limit.empty()) {
+      problems.reference(tables.limit(query.limit) != nullptr, row_pointer(i, "/limit"), "limit",
+                         query.limit);
+    }
+    check_known(tables, query, i, problems);
+    for (const std::int64_t value : query.known_arguments) {
+      const bool exists =
+          (query.selector != "supportsFamily:" || tables.family(value) != nullptr) &&
+          (query.selector != "supportsFeatureSet:" || tables.feature_set(value) != nullptr);
+      problems.reference(exists, row_pointer(i, "/known_arguments"), "value",
+                         std::to_string(value));
+    }
+    ++i;
+  }
+}
+
+void check_hazards(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const Hazard& hazard : tables.hazards()) {
+    problems.unique(seen, hazard.id, row_pointer(i, "/id"));
+    for (const HazardAnswer& answer : hazard.answers) {
+      if (answer.query == "*") continue;
+      check_query_of(tables, answer.query, row_pointer(i, "/answers"), problems);
+      const Query* query = tables.query(answer.query);
+      if (query != nullptr && !query->overridable) {
+        problems.add("table-reference", row_pointer(i, "/answers"),
+                     fmt::format("'{}' cannot be overridden", answer.query));
+      }
+    }
+    for (const std::string& program : hazard.programs) {
+      problems.reference(tables.app(program) != nullptr, row_pointer(i, "/programs"), "app",
+                         program);
+    }
+    for (const std::string& selector : hazard.or_gate_sends) {
+      check_query_of(tables, selector, row_pointer(i, "/or_gate_sends"), problems);
+    }
+    const bool by_program = hazard.scope == Hazard::Scope::program;
+    if (by_program == hazard.programs.empty()) {
+      problems.add("table-reference", row_pointer(i, "/scope"),
+                   "programs belong to scope program, and only to it");
+    }
+    ++i;
+  }
+}
+
+void check_verdicts(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const Verdict& verdict : tables.verdicts()) {
+    problems.unique(seen, verdict.id, row_pointer(i++, "/id"));
+  }
+}
+
+void check_paravirtual(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen, ids;
+  std::size_t i = 0;
+  for (const ParavirtualAnswer& row : tables.paravirtual()) {
+    problems.unique(seen, to_string(row.answer.key), row_pointer(i));
+    const auto key = tables.canonical(row.answer.key);
+    problems.reference(key && *key == row.answer.key, row_pointer(i, "/query"), "query",
+                       to_string(row.answer.key));
+    if (is_known(row.answer.value) == (row.provenance.evidence == Evidence::unknown)) {
+      problems.add("table-evidence", row_pointer(i, "/evidence"),
+                   "an unknown answer has evidence unknown, and only it");
+    }
+    ++i;
+  }
+  i = 0;
+  for (const Observation& observation : tables.observations()) {
+    problems.unique(ids, observation.id, fmt::format("/observations/{}/id", i++));
+  }
+}
+
+void check_log_grammars(const Tables& tables, Problems& problems) {
+  constexpr std::string_view kFact = "fact:";
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const LogGrammar& grammar : tables.log_grammars()) {
+    problems.unique(seen, grammar.id, row_pointer(i, "/id"));
+    std::size_t k = 0;
+    for (const LogGrammar::Item& item : grammar.items) {
+      const std::string pointer = row_pointer(i, fmt::format("/items/{}/yields", k++));
+      const bool is_other = item.yields.empty() || item.yields.starts_with(kFact) ||
+                            item.yields.starts_with("device.") ||
+                            item.yields.starts_with("system.");
+      if (!is_other) check_query_of(tables, item.yields, pointer, problems);
+    }
+    ++i;
+  }
+}
+
+void check_atoms(const Tables& tables, const Rule& rule, const std::string& pointer,
+                 Problems& problems) {
+  for (const Atom& atom : rule.predicate.atoms()) {
+    if (atom.kind != AtomKind::answer) continue;
+    const auto key = tables.canonical(atom.key);
+    problems.reference(key && *key == atom.key, pointer, "query", to_string(atom.key));
+    if (atom.key.query == "supportsFamily:" && !atom.key.arguments.empty()) {
+      problems.reference(tables.family(atom.key.arguments.front()) != nullptr, pointer, "family",
+                         std::to_string(atom.key.arguments.front()));
+    }
+  }
+}
+
+void check_ranges(const Tables& tables, const App& app, std::set<std::string>& ids,
+                  Problems& problems) {
+  std::size_t i = 0;
+  for (const AppRange& range : app.ranges) {
+    problems.unique(ids, range.id, row_pointer(i, "/id"));
+    for (const std::string& alias : range.aliases) {
+      problems.unique(ids, alias, row_pointer(i, "/aliases"));
+    }
+    for (const QueryKey& ask : range.asks) {
+      check_query_of(tables, ask.query, row_pointer(i, "/asks"), problems);
+    }
+    std::set<std::string> rules;
+    std::size_t k = 0;
+    for (const Rule& rule : range.rules) {
+      const std::string pointer = row_pointer(i, fmt::format("/rules/{}", k++));
+      problems.unique(rules, rule.id, pointer + "/id");
+      check_atoms(tables, rule, pointer + "/predicate", problems);
+    }
+    ++i;
+  }
+}
+
+void check_app(const Tables& tables, Problems& problems) {
+  constexpr std::string_view kFolder = "apps/";
+  constexpr std::string_view kJson = ".json";
+  const std::string_view name = problems.name();
+  const std::string id(name.substr(kFolder.size(), name.size() - kFolder.size() - kJson.size()));
+  const App* app = tables.app(id);
+  if (app == nullptr || app->id != id) {
+    problems.add("table-reference", "/id", fmt::format("the id of this file must be '{}'", id));
+    return;
+  }
+  std::set<std::string> ids;
+  check_ranges(tables, *app, ids, problems);
+  std::size_t i = 0;
+  for (const Marker& marker : app->markers) {
+    const std::string pointer = fmt::format("/markers/{}", i++);
+    const auto is_range = [&](const std::string& bound) {
+      return bound.empty() || std::any_of(app->ranges.begin(), app->ranges.end(),
+                                          [&](const AppRange& range) { return range.id == bound; });
+    };
+    problems.reference(is_range(marker.from), pointer + "/from", "range", marker.from);
+    problems.reference(is_range(marker.to), pointer + "/to", "range", marker.to);
+  }
+}
+
+using Check = void (*)(const Tables&, Problems&);
+constexpr std::pair<std::string_view, Check> kChecks[] = {
+    {"table.families", check_families},
+    {"table.feature-sets", check_feature_sets},
+    {"table.chips", check_chips},
+    {"table.features", check_features},
+    {"table.limits", check_limits},
+    {"table.queries", check_queries},
+    {"table.hazards", check_hazards},
+    {"table.verdicts", check_verdicts},
+    {"table.paravirtual", check_paravirtual},
+    {"table.log-grammars", check_log_grammars},
+    {"table.app", check_app},
+};
+
+/// A source without a blank, a slash or a colon is a key, and a key must lead to a citation.
+void check_sources(const Json& json, const Json& sources, const std::set<std::string>& observations,
+                   const std::string& pointer, Problems& problems) {
+  if (!json.is_structured()) return;
+  std::size_t index = 0;
+  for (const auto& [name, value] : json.items()) {
+    const std::string below =
+        fmt::format("{}/{}", pointer, json.is_array() ? std::to_string(index++) : name);
+    if (json.is_object() && name == "sources" && value.is_array()) {
+      for (const Json& source : value) {
+        const auto key = source.get<std::string>();
+        const bool is_key = key.find_first_of(" /:") == std::string::npos;
+        problems.reference(!is_key || sources.contains(key) || observations.contains(key), below,
+                           "source", key);
+      }
+    } else {
+      check_sources(value, sources, observations, below, problems);
+    }
+  }
+}
+
+/// The file by itself: strict JSON, its schema, and rows that can be read.
+std::optional<Json> check_file(const TableSource& source, TableReader& reader, FileReport& report) {
+  auto document =
+      read_document(*source.text(report.name), table_kind(report.name), source.shown(report.name));
+  if (!document) {
+    report.problems.push_back(document.error());
+    return std::nullopt;
+  }
+  report.rows = document->at("rows").size();
+  if (table_kind(report.name) == "table.app") {
+    if (auto app = reader.app(report.name); !app) {
+      report.problems.push_back(app.error());
+      return std::nullopt;
+    }
+  }
+  return std::move(*document);
+}
+
+}  // namespace
+
+std::vector<FileReport> validate_tables(const TableSource& source, const Tables& tables) {
+  TableReader reader(source);
+  std::vector<FileReport> reports;
+  std::map<std::string, Json> documents;
+  for (const std::string& name : source.names()) {
+    FileReport report{name, fmt::format("metaldoctor.{}/1", table_kind(name)), 0, {}};
+    if (auto document = check_file(source, reader, report)) {
+      documents.emplace(name, std::move(*document));
+    }
+    reports.push_back(std::move(report));
+  }
+  // References can only be followed where every file could be read.
+  if (documents.size() != reports.size()) return reports;
+  std::set<std::string> observations;
+  for (const Observation& row : tables.observations()) observations.insert(row.id);
+  for (FileReport& report : reports) {
+    Problems problems(source, report.name);
+    const Json& document = documents.at(report.name);
+    check_sources(document.at("rows"), document.at("sources"), observations, "/rows", problems);
+    for (const auto& [kind, check] : kChecks) {
+      if (kind == table_kind(report.name)) check(tables, problems);
+    }
+    report.problems = std::move(problems.list);
+  }
+  return reports;
+}
+
+}  // namespace metaldoctor
