@@ -159,10 +159,25 @@ const Hazard* Tables::hazard(std::string_view id) const {
 const Verdict* Tables::verdict(std::string_view id) const {
   return find_row(verdicts(), [&](const Verdict& row) { return row.id == id; });
 }
+
 const App* Tables::app(std::string_view id_or_alias) const {
-  return find_row(apps(), [&](const App& row) {
+  const auto is_asked = [&](const App& row) {
     return row.id == id_or_alias || contains(row.aliases, id_or_alias);
-  });
+  };
+  if (impl_->apps) return find_row(*impl_->apps, is_asked);
+  // Most of a program's start-up would go into the other apps: only files that spell the name in
+  // quotes can hold it.
+  const std::string quoted = '"' + std::string(id_or_alias) + '"';
+  for (const std::string& name : impl_->reader.source().names()) {
+    if (!name.starts_with("apps/")) continue;
+    if (impl_->reader.source().text(name)->find(quoted) == std::string_view::npos) continue;
+    auto found = impl_->single_apps.find(name);
+    if (found == impl_->single_apps.end()) {
+      found = impl_->single_apps.emplace(name, Impl::must(impl_->reader.app(name))).first;
+    }
+    if (is_asked(found->second)) return &found->second;
+  }
+  return nullptr;
 }
 
 std::string_view Tables::source(std::string_view key) const {

@@ -87,6 +87,7 @@ struct Tables::Impl {
   std::optional<std::vector<Query>> queries;
   std::optional<std::vector<Hazard>> hazards;
   std::optional<std::vector<App>> apps;
+  std::map<std::string, App, std::less<>> single_apps;  ///< by file, where only one was needed
   std::optional<std::vector<Verdict>> verdicts;
   std::optional<std::vector<ParavirtualAnswer>> paravirtual;
   std::optional<std::vector<Observation>> observations;

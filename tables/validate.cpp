@@ -279,13 +279,22 @@ void check_atoms(const Tables& tables, const Rule& rule, const std::string& poin
   }
 }
 
+/// Ids are typed on command lines and joined: app@range/rule.
+void check_id(const std::string& id, const std::string& pointer, Problems& problems) {
+  const bool joins = id.find_first_of(" @/:=,") == std::string::npos;
+  if (!joins)
+    problems.add("table-id", pointer, fmt::format("'{}' has a blank or one of @/:=,", id));
+}
+
 void check_ranges(const Tables& tables, const App& app, std::set<std::string>& ids,
                   Problems& problems) {
   std::size_t i = 0;
   for (const AppRange& range : app.ranges) {
     problems.unique(ids, range.id, row_pointer(i, "/id"));
+    check_id(range.id, row_pointer(i, "/id"), problems);
     for (const std::string& alias : range.aliases) {
       problems.unique(ids, alias, row_pointer(i, "/aliases"));
+      check_id(alias, row_pointer(i, "/aliases"), problems);
     }
     for (const QueryKey& ask : range.asks) {
       check_query_of(tables, ask.query, row_pointer(i, "/asks"), problems);
@@ -295,6 +304,7 @@ void check_ranges(const Tables& tables, const App& app, std::set<std::string>& i
     for (const Rule& rule : range.rules) {
       const std::string pointer = row_pointer(i, fmt::format("/rules/{}", k++));
       problems.unique(rules, rule.id, pointer + "/id");
+      check_id(rule.id, pointer + "/id", problems);
       check_atoms(tables, rule, pointer + "/predicate", problems);
     }
     ++i;
@@ -361,6 +371,27 @@ void check_sources(const Json& json, const Json& sources, const std::set<std::st
   }
 }
 
+/// What a "pattern" of the schema would say. The validator's patterns are std::regex, which
+/// recurses once a character, so that one long string would end the process.
+void check_forms(const Json& json, const std::string& pointer, Problems& problems) {
+  constexpr std::string_view kVersions[] = {"min_macos", "from", "to"};
+  const bool is_os_bound = pointer.ends_with("/os");
+  std::size_t index = 0;
+  for (const auto& [name, value] : json.items()) {
+    const std::string below =
+        fmt::format("{}/{}", pointer, json.is_array() ? std::to_string(index++) : name);
+    if (value.is_structured()) {
+      check_forms(value, below, problems);
+    } else if (json.is_object() && value.is_string() &&
+               (name == kVersions[0] ||
+                (is_os_bound && (name == kVersions[1] || name == kVersions[2])))) {
+      if (!parse_os_version(value.get<std::string>())) {
+        problems.add("table-version", below, "expected a macOS version such as 15.0");
+      }
+    }
+  }
+}
+
 /// The file by itself: strict JSON, its schema, and rows that can be read.
 std::optional<Json> check_file(const TableSource& source, TableReader& reader, FileReport& report) {
   auto document =
@@ -400,6 +431,7 @@ std::vector<FileReport> validate_tables(const TableSource& source, const Tables&
     Problems problems(source, report.name);
     const Json& document = documents.at(report.name);
     check_sources(document.at("rows"), document.at("sources"), observations, "/rows", problems);
+    check_forms(document.at("rows"), "/rows", problems);
     for (const auto& [kind, check] : kChecks) {
       if (kind == table_kind(report.name)) check(tables, problems);
     }
