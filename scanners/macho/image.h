@@ -87,6 +87,8 @@ class Image {
   const std::vector<Dylib>& dylibs() const { return dylibs_; }
   std::string_view install_name() const { return install_name_; }
   bool encrypted() const { return encrypted_; }
+  /// LC_MAIN: where main() lies, relative to base(). Not checked.
+  const std::optional<std::uint64_t>& entry_offset() const { return entry_offset_; }
 
   struct LinkEdit {
     Range chained_fixups, exports_trie, function_starts, code_signature;
@@ -126,6 +128,7 @@ class Image {
   std::vector<Dylib> dylibs_;
   std::string_view install_name_;
   bool encrypted_ = false;
+  std::optional<std::uint64_t> entry_offset_;
   LinkEdit linkedit_;
 };
 

@@ -48,6 +48,7 @@ class LoadCommands {
   Result<void> build_version(std::uint64_t at, Bytes command);
   Result<void> version_min(std::uint64_t at, Bytes command);
   Result<void> encryption(std::uint64_t at, Bytes command);
+  Result<void> main(std::uint64_t at, Bytes command);
   void finish();
 
   /// Stores a range after checking that it lies in the slice.
@@ -89,6 +90,7 @@ const LoadCommands::Row LoadCommands::kRows[] = {
     {macho::LC_VERSION_MIN_MACOSX, &LoadCommands::version_min},
     {macho::LC_VERSION_MIN_IPHONEOS, &LoadCommands::version_min},
     {macho::LC_ENCRYPTION_INFO_64, &LoadCommands::encryption},
+    {macho::LC_MAIN, &LoadCommands::main},
 };
 
 Result<void> LoadCommands::walk() {
@@ -288,6 +290,13 @@ Result<void> LoadCommands::encryption(std::uint64_t at, Bytes command) {
   const auto raw = as<macho::encryption_info_command_64>(at, command);
   if (!raw) return tl::unexpected(raw.error());
   image_.encrypted_ = raw->cryptid != 0;
+  return {};
+}
+
+Result<void> LoadCommands::main(std::uint64_t at, Bytes command) {
+  const auto raw = as<macho::entry_point_command>(at, command);
+  if (!raw) return tl::unexpected(raw.error());
+  image_.entry_offset_ = raw->entryoff;
   return {};
 }
 
