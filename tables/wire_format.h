@@ -16,7 +16,8 @@ namespace metaldoctor::wire {
 inline constexpr char kHeader[] = "metaldoctor-wire 1";
 inline constexpr char kAnyHeader[] = "metaldoctor-wire ";  ///< of other versions too
 inline constexpr size_t kMaxLine = 4096;                   ///< with its LF
-inline constexpr size_t kMaxText = 1000;                   ///< of one escaped field
+inline constexpr size_t kMostQuestions = 512;
+inline constexpr size_t kMaxText = 1000;  ///< of one escaped field
 
 enum class Field : uint8_t {
   none,
@@ -43,14 +44,13 @@ inline constexpr Record kRecords[] = {
     {"profile",
      {Field::number, Field::text, Field::text, Field::number, Field::text, Field::text,
       Field::text}},
-    // pid, class, state ("waiting", "installed", "refused"), hooks, reason
-    {"install", {Field::number, Field::text, Field::text, Field::number, Field::text}},
-    // pid, class, query, argument, stock answer, given answer, image of the caller, offset in it
+    // pid, class, state ("waiting", "installed", "refused"), hooks, reason, selector it is about
+    {"install", {Field::number, Field::text, Field::text, Field::number, Field::text, Field::text}},
+    // pid, class, query, argument, stock answer, given answer, image of the caller, offset in it;
+    // each (query, argument) once, at most kMostQuestions of them
     {"asked",
      {Field::number, Field::text, Field::text, Field::argument, Field::value, Field::value,
       Field::text, Field::number}},
-    // pid: from here on questions that were not asked before are not written
-    {"journal-full", {Field::number}},
     // -- metal-probe
     // key ("os", "build", "hw_model", "cpu_brand", "is_virtual", "arch"), value
     {"system", {Field::text, Field::value}},
