@@ -29,8 +29,8 @@ struct LeftAlone {
 /// The answers to change for one process, and why no more. Document kind "profile".
 struct Profile {
   struct Bound {
-    std::string chip;           ///< empty: a lowering profile, which needs no bound
-    std::string os;             ///< what the bound was computed for; empty = assumed newest
+    std::string chip;  ///< empty: a lowering profile, which needs no bound
+    std::string os;    ///< what the bound was computed for; empty = assumed newest
     std::string table_edition;
   } bound;
   std::vector<ProfileChange> changes;

@@ -34,9 +34,9 @@ Result<std::pair<const App*, const AppRange*>> find_app(const Tables& tables,
 
 struct RecommendOptions {
   DiagnoseOptions diagnose;
-  std::vector<std::string> want;             ///< path ids or rule ids; empty = the default
-  std::vector<std::string> accepted_hazards;
-  std::vector<Answer> set;                   ///< answers the user insists on
+  std::vector<std::string> want;  ///< path ids, rule ids or kernel names; empty = the default
+  std::vector<std::string> accepted_hazards;               ///< hazard ids, or harmful path ids
+  std::vector<Answer> set;                                 ///< answers the user insists on
   std::vector<std::pair<std::string, Value>> environment;  ///< env('X') of the guest's program
   Profile::Callers callers = Profile::Callers::all;
   Profile::Scope scope = Profile::Scope::process;
@@ -49,7 +49,7 @@ struct PathState {
   Truth profile = Truth::unknown;  ///< guest + profile
   bool wanted = false;
   enum class Verdict {
-    opens,           ///< closed in the guest, open with the profile
+    opens,  ///< closed in the guest, open with the profile
     already_open,
     same_on_host,    ///< closed on the host too: nothing to gain
     not_unlockable,  ///< needs a driver fact, name, OS or environment that the guest lacks
@@ -64,10 +64,10 @@ struct PathState {
 
 /// What the exhaustive search looked at; it is the proof that the profile is smallest.
 struct SearchProof {
-  std::vector<QueryKey> candidates;      ///< answers that may be changed
+  std::vector<QueryKey> candidates;  ///< answers that may be changed
   std::uint64_t assignments_examined = 0;
   std::uint64_t assignments_rejected_coherence = 0;
-  std::size_t minimal_sets = 0;          ///< how many sets of the smallest size satisfy
+  std::size_t minimal_sets = 0;  ///< how many sets of the smallest size satisfy
   struct Drop {
     QueryKey key;
     std::vector<std::string> closes;  ///< path ids, or "coherence: 1007 includes 1006"
@@ -88,13 +88,15 @@ struct Recommendation {
   std::vector<Conflict> conflicts;
   const Chip* host = nullptr;
   OsKnowledge os;
-  std::vector<std::string> notes;        ///< assumptions taken
-  std::vector<Diagnostic> refusals;      ///< Fault::refused; any of them means exit status 4
+  std::vector<std::string> notes;    ///< assumptions taken
+  std::vector<Diagnostic> refusals;  ///< Fault::refused; any of them means exit status 4
 };
 
 /// Chooses the smallest set of changed answers that opens the wanted paths. Errors: usage (no such
-/// path). What is refused (host unknown, --set above the host, a hazard) is in `refusals`, beside
-/// whatever could still be worked out.
+/// path, hazard or query; a setting that no profile can hold). What is refused (host unknown, --set
+/// above the host, a hazard, programs in conflict) is in `refusals`, beside whatever could still be
+/// worked out: the profile is empty then, while paths and proof describe what would be chosen
+/// without what was refused.
 Result<Recommendation> recommend(const Tables& tables, const Capture& guest,
                                  const std::vector<Path>& paths, const RecommendOptions& options);
 
