@@ -18,15 +18,15 @@ struct Comparison {
   Evidence evidence = Evidence::unknown;  ///< of the comparison: the weaker of both sides
   Evidence guest_evidence = Evidence::unknown;
   Evidence expected_evidence = Evidence::unknown;
-  std::string reason;                 ///< why it is unknown, or what the expectation rests on
-  std::vector<std::string> locks;     ///< feature ids that an under-report locks
-  std::vector<std::string> hazards;   ///< hazard ids of unlocking it
+  std::string reason;                ///< why it is unknown, or what the expectation rests on
+  std::vector<std::string> locks;    ///< feature ids that an under-report locks
+  std::vector<std::string> hazards;  ///< hazard ids of unlocking it
   std::vector<std::string> sources;
 };
 
 struct DiagnosisCode {
-  std::string code;   ///< a Verdict that is not a word
-  std::string detail; ///< what of this capture it rests on
+  std::string code;    ///< a Verdict that is not a word
+  std::string detail;  ///< what of this capture it rests on
   Evidence evidence = Evidence::unknown;
 };
 
@@ -40,12 +40,14 @@ struct Diagnosis {
   std::vector<Comparison> comparisons;  ///< table order
   std::vector<std::string> notes;       ///< assumptions and what was not checked
 
-  bool has_findings() const;  ///< any under-report or over-claim
+  /// Any under-report or over-claim, or a verdict that says so without a comparison: without a
+  /// host, families are not compared, yet Apple5 is too low for any Mac.
+  bool has_findings() const;
 };
 
 struct DiagnoseOptions {
-  const Chip* host = nullptr;          ///< --host-chip
-  std::optional<OsVersion> os;         ///< --os
+  const Chip* host = nullptr;   ///< --host-chip
+  std::optional<OsVersion> os;  ///< --os
 };
 
 Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);

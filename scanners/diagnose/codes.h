@@ -1,0 +1,20 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "scanners/device/capture.h"
+#include "scanners/diagnose/diagnose.h"
+#include "tables/tables.h"
+
+namespace metaldoctor {
+
+/// The codes that hold, without OK. `diagnosis` has its host, OS and comparisons already.
+std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& capture,
+                                      const Diagnosis& diagnosis);
+/// The one word for all of it.
+std::string verdict_of(const Capture& capture, const Diagnosis& diagnosis);
+/// Every code and word that may be given, so that a test can hold them against the tables.
+std::vector<std::string> all_codes();
+std::vector<std::string> all_verdict_words();
+
+}  // namespace metaldoctor

@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include "scanners/device/capture.h"
+#include "scanners/diagnose/diagnose.h"
+#include "tables/tables.h"
+
+namespace metaldoctor {
+
+/// Every answer that the tables give for this host, and every other answer of the capture, both
+/// ways; in table order.
+std::vector<Comparison> compare_with_host(const Tables& tables, const Capture& capture,
+                                          const Chip& host, const OsKnowledge& os);
+
+/// Without a host: the answers that are the same on every Mac. Families stay unknown.
+std::vector<Comparison> compare_without_host(const Tables& tables, const Capture& capture);
+
+/// Hangs on each under-report the features it locks and the hazards of mending it. A feature goes
+/// to the lowest under-reported family that has it.
+void add_consequences(const Tables& tables, const Capture& capture, const Chip& host,
+                      const OsKnowledge& os, std::vector<Comparison>& comparisons);
+
+}  // namespace metaldoctor
