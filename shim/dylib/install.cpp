@@ -26,37 +26,43 @@ bool meant_for(const void* caller) {
 }
 
 const Hook* find_hook(const DeviceClass& device, Sel selector) {
-  for (const Hook *hook = device.hooks, *end = hook + device.hook_count; hook != end; ++hook) {
+  for (const Hook* hook = device.hooks; hook->selector; ++hook) {
     if (hook->selector == selector) return hook;
   }
   return nullptr;
 }
 
-/// Calls the device, then decides. Queries without an argument are called with one more register
-/// than they read, which both calling conventions allow.
-uint64_t answer(const DeviceClass& device, Id self, Sel selector, int64_t argument,
-                const void* caller) {
-  const Hook* hook = find_hook(device, selector);
-  if (!hook) return 0;  // somebody swapped our method under another name
-  const Query& query = *hook->query;
-  using Original = uint64_t (*)(Id, Sel, int64_t);
-  uint64_t stock = reinterpret_cast<Original>(hook->original)(self, selector, argument);
+using Original = uint64_t (*)(Id, Sel, int64_t);
+
+/// Calls the device, decides, and keeps the journal.
+[[gnu::noinline]] uint64_t answer(const DeviceClass& device, const Hook& hook, const Change* change,
+                                  Id self, int64_t argument, const void* caller) {
+  const Query& query = *hook.query;
+  uint64_t stock = reinterpret_cast<Original>(hook.original)(self, hook.selector, argument);
   if (query.is_boolean) stock = (stock & 0xff) != 0;  // the rest of the register is not defined
-  if (!query.has_argument) argument = 0;
   uint64_t given = stock;
-  const Change* change = find_change(hook->changes, argument);
   if (change && meant_for(caller)) given = decide(*change, stock);
   if (state.journal.is_open()) {
-    state.journal.asked(class_getName(device.cls), query, argument, stock, given, caller);
+    state.journal.asked(class_getName(device.cls), query, argument & hook.argument_mask, stock,
+                        given, caller);
   }
   return given;
 }
 
 /// What is installed on class number K. Each class needs a function of its own: with a lookup by
 /// the receiver's class, an implementation that calls super would come back to itself.
+/// A question that is not changed goes straight on to the device, without a frame of ours. One that
+/// has no argument is passed a register it does not read, which both calling conventions allow.
 template <size_t K>
 uint64_t hook_function(Id self, Sel selector, int64_t argument) {
-  return answer(state.classes[K], self, selector, argument, __builtin_return_address(0));
+  const DeviceClass& device = state.classes[K];
+  const Hook* hook = find_hook(device, selector);
+  if (!hook) return 0;  // somebody swapped our method under another name
+  const Change* change = find_change(hook->changes, argument & hook->argument_mask);
+  if (!change && !state.journal.is_open()) {
+    return reinterpret_cast<Original>(hook->original)(self, selector, argument);
+  }
+  return answer(device, *hook, change, self, argument, __builtin_return_address(0));
 }
 
 /// A chain of tests and no table: a table of functions would be pointers that arm64e has to sign.
@@ -113,7 +119,7 @@ const char* plan(DeviceClass& device, const Query*& culprit) {
     }
     const Imp original = method_getImplementation(method);
     if (is_ours(original)) continue;  // inherited from, or done on, a class that has its hook
-    device.hooks[device.hook_count++] = {selector, original, &query,
+    device.hooks[device.hook_count++] = {selector, original, &query, query.has_argument ? -1 : 0,
                                          changes_of(state.configuration.overrides, query.wire)};
   }
   return nullptr;

@@ -10,6 +10,7 @@ struct Hook {
   Sel selector = nullptr;
   Imp original = nullptr;
   const Query* query = nullptr;
+  int64_t argument_mask = 0;  ///< 0 if the query has no argument: the register holds anything
   Range changes;
 };
 
@@ -17,7 +18,7 @@ struct Hook {
 struct DeviceClass {
   Class cls = nullptr;
   size_t hook_count = 0;
-  Hook hooks[kQueryCount];
+  Hook hooks[kQueryCount + 1];  ///< ends with one without a selector
 };
 
 /// A process has one or two kinds of device; a class beyond these stays stock, and is journalled.
