@@ -204,6 +204,7 @@ int run() {
 }  // namespace
 }  // namespace metaldoctor::probe
 
-int main() {
+// In a freestanding program main is a function like any other; the linker looks for its C name.
+extern "C" int main() {
   return metaldoctor::probe::run();
 }
