@@ -33,10 +33,12 @@ bool is_about(const Situation& situation, const HazardAnswer& row, const Answer&
   return false;
 }
 
+/// As everywhere else, an OS that is not known is the assumed one: a hazard of old systems must not
+/// stop every guest whose log names no OS.
 bool in_os_range(const OsKnowledge& os, const Hazard& hazard) {
-  if (hazard.os_from && os.exact && *os.exact < *hazard.os_from) return false;
-  const auto& at_least = os.exact ? os.exact : os.at_least;
-  return !(hazard.os_to && at_least && *at_least >= *hazard.os_to);
+  using Reach = OsKnowledge::Reach;
+  if (hazard.os_from && os.reaches(*hazard.os_from) == Reach::no) return false;
+  return !hazard.os_to || os.reaches(*hazard.os_to) == Reach::no;
 }
 
 /// The program of these paths that the hazard is about.

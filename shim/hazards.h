@@ -16,7 +16,7 @@ struct AppliedHazard {
 /// Hazards of changing the guest's answer to `change` for these paths. One of scope process applies
 /// to every device that is not known to be bare metal; one of scope program applies where it names
 /// the program of a path, or where a path that hangs on the answer sends one of its selectors. An
-/// unknown OS lies in every range. Accepted ones are left out.
+/// unknown OS is taken as the assumed one. Accepted ones are left out.
 std::vector<AppliedHazard> hazards_of(const Situation& situation, const Answer& change,
                                       const std::vector<Path>& paths,
                                       const std::set<std::string>& accepted);

@@ -77,7 +77,8 @@ struct Limit {
   std::string unit;
   std::string query;                    ///< the selector that answers it, if one does
   std::map<std::string, Value> values;  ///< by family short name; unknown where not confirmed,
-                                        ///< a string for "no limit" and "varies"
+                                        ///< a string for "no limit", "varies" and
+                                        ///< "not available"
   Provenance provenance;
 };
 
@@ -121,10 +122,11 @@ struct HazardAnswer {
 struct Hazard {
   std::string id;  ///< "metal3-residency-in-guest"
   std::vector<HazardAnswer> answers;
-  enum class Scope { process, program } scope = Scope::process;
-  std::vector<std::string> programs;        ///< app ids; scope program
-  std::vector<std::string> or_gate_sends;   ///< selectors on the opened side of a found gate
-  std::optional<OsVersion> os_from, os_to;  ///< applies from..to (inclusive from, exclusive to)
+  enum class Scope { process, program } scope = Scope::process;  ///< program: by the next two
+  std::vector<std::string> programs;                             ///< app ids; scope program
+  std::vector<std::string> or_gate_sends;  ///< selectors on the opened side of a found gate
+  /// Applies from..to (inclusive from, exclusive to); OsKnowledge::reaches decides.
+  std::optional<OsVersion> os_from, os_to;
   std::string effect;
   Provenance provenance;
 };

@@ -212,9 +212,10 @@ void check_hazards(const Tables& tables, Problems& problems) {
       check_query_of(tables, selector, row_pointer(i, "/or_gate_sends"), problems);
     }
     const bool by_program = hazard.scope == Hazard::Scope::program;
-    if (by_program == hazard.programs.empty()) {
+    const bool names_any = !hazard.programs.empty() || !hazard.or_gate_sends.empty();
+    if (by_program != names_any) {
       problems.add("table-reference", row_pointer(i, "/scope"),
-                   "programs belong to scope program, and only to it");
+                   "programs and selectors belong to scope program, and only to it");
     }
     ++i;
   }

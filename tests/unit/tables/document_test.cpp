@@ -30,6 +30,10 @@ struct Bad {
   std::string where;  ///< empty = any offset
 };
 
+void PrintTo(const Bad& bad, std::ostream* out) {
+  *out << bad.name;
+}
+
 class BadJson : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadJson, IsRefusedWithCodeAndOffset) {
@@ -113,6 +117,10 @@ TEST(Document, ReadsACapture) {
 struct Edit {
   std::string name, find, replace, where;
 };
+
+void PrintTo(const Edit& edit, std::ostream* out) {
+  *out << edit.name;
+}
 
 class InvalidCapture : public testing::TestWithParam<Edit> {};
 

@@ -158,6 +158,10 @@ struct Broken {
   std::string name, file, find, replace, code, where;
 };
 
+void PrintTo(const Broken& broken, std::ostream* out) {
+  *out << broken.file;
+}
+
 class BrokenOverride : public testing::TestWithParam<Broken> {};
 
 TEST_P(BrokenOverride, IsRefusedWithFileAndPointer) {
