@@ -1,1 +1,303 @@
-namespace metaldoctor {}
+#include "scanners/code/audit.h"
+
+#include <fmt/format.h>
+#include <llvm/Support/xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "scanners/code/candidates.h"
+#include "scanners/code/gates.h"
+#include "scanners/code/ladders.h"
+#include "scanners/code/trace.h"
+#include "scanners/macho/code_signature.h"
+
+namespace metaldoctor {
+namespace {
+
+constexpr std::array<std::string_view, 13> kPlatforms = {"",
+                                                         "macOS",
+                                                         "iOS",
+                                                         "tvOS",
+                                                         "watchOS",
+                                                         "bridgeOS",
+                                                         "Mac Catalyst",
+                                                         "iOS simulator",
+                                                         "tvOS simulator",
+                                                         "watchOS simulator",
+                                                         "DriverKit",
+                                                         "visionOS",
+                                                         "visionOS simulator"};
+
+std::string build_text(const BuildVersion& build) {
+  const std::string platform = build.platform && build.platform < kPlatforms.size()
+                                   ? std::string(kPlatforms[build.platform])
+                                   : fmt::format("platform {}", build.platform);
+  return fmt::format("{} {}, SDK {}", platform, to_string(build.minimum), to_string(build.sdk));
+}
+
+class ImageAudit {
+ public:
+  ImageAudit(const Image& image, const Fixups& fixups, const Vocabulary& words, Findings& out)
+      : image_(image), fixups_(fixups), words_(words), out_(out) {}
+
+  Result<void> run() {
+    auto program = Program::read(image_, fixups_, words_);
+    if (!program) return tl::unexpected(program.error());
+    program_.emplace(std::move(*program));
+    out_.functions = program_->functions().addresses.size();
+    if (auto ok = registered_selectors(); !ok) return ok;
+    const Candidates candidates = find_candidates(*program_, {});
+    out_.words = candidates.words;
+    out_.counted = candidates.counted;
+    for (const std::uint64_t function : candidates.functions)
+      if (auto ok = function_findings(function); !ok) return ok;
+    hidden();
+    name_functions();
+    return {};
+  }
+
+ private:
+  Result<Tracer*> tracer() {
+    if (!tracer_) {
+      auto decoder = Decoder::create();
+      if (!decoder) return tl::unexpected(decoder.error());
+      decoder_.emplace(std::move(*decoder));
+      tracer_.emplace(*program_, *decoder_, expressions_);
+    }
+    return &*tracer_;
+  }
+
+  /// metal-cpp and C code register selectors at start and keep them in globals: find those first.
+  Result<void> registered_selectors() {
+    CandidateGoals goals;
+    goals.queries = false;
+    goals.registrations = true;
+    const Candidates candidates = find_candidates(*program_, goals);
+    std::map<std::uint64_t, std::string_view> globals;
+    for (const std::uint64_t function : candidates.functions) {
+      auto trace = traced(function);
+      if (!trace) return tl::unexpected(trace.error());
+      for (const auto& [global, selector] : trace->registered) globals.emplace(global, selector);
+    }
+    program_->add_registered(globals);
+    return {};
+  }
+
+  Result<FunctionTrace> traced(std::uint64_t function) {
+    auto made = tracer();
+    if (!made) return tl::unexpected(made.error());
+    const auto [begin, end] = program_->functions().around(image_, function);
+    ++out_.functions_decoded;
+    return (*made)->trace(begin, end);
+  }
+
+  Result<void> function_findings(std::uint64_t function) {
+    auto trace = traced(function);
+    if (!trace) return tl::unexpected(trace.error());
+    for (const CallEvent& event : trace->calls) site(*trace, event);
+    const auto ladders = find_ladders(*trace, expressions_);
+    for (const LadderRun& run : ladders) ladder(*trace, run);
+    auto gates = find_gates(*program_, *trace, expressions_, ladders,
+                            [&](std::uint64_t address) { return placeholder(address); });
+    out_.gates.insert(out_.gates.end(), std::make_move_iterator(gates.begin()),
+                      std::make_move_iterator(gates.end()));
+    if (!trace->exact)
+      out_.notes.push_back(
+          fmt::format("function {:#x}: loops are nested too deep or the function is "
+                      "too large; values were forgotten there",
+                      function));
+    return {};
+  }
+
+  void site(const FunctionTrace& trace, const CallEvent& event) {
+    const Target& target = *event.target;
+    if (target.selector) {
+      const SelectorRole role = target.selector->role;
+      if (role != SelectorRole::query && role != SelectorRole::compile &&
+          role != SelectorRole::os_version)
+        return;
+      if (target.selector->ambiguous && !event.receiver_is_device && event.expr == kNoExpr) {
+        ++out_.unproven[target.selector->name];
+        return;
+      }
+    } else if (target.function->role != FunctionRole::device &&
+               target.function->role != FunctionRole::device_list) {
+      return;
+    }
+    QuerySite site;
+    site.address = event.address;
+    site.id = fmt::format("{}:{}:{:x}", identity(), out_.image.arch, event.address);
+    site.function_address = trace.begin;
+    site.route = event.route;
+    site.tail_call = event.tail;
+    site.selector = std::string(target.name);
+    site.query = target.selector ? target.selector->query : std::string(target.name);
+    site.receiver = event.receiver_is_device ? Certainty::certain : Certainty::likely;
+    if (target.selector) {
+      site.arguments = arguments(trace, event);
+      site.counts =
+          target.selector->role == SelectorRole::query && target.selector->integer_arguments > 0;
+    }
+    out_.sites.push_back(std::move(site));
+  }
+
+  SiteArguments arguments(const FunctionTrace& trace, const CallEvent& event) const {
+    SiteArguments out;
+    const unsigned count = std::min(event.target->selector->integer_arguments, 2u);
+    for (unsigned i = 0; i < count; ++i) {
+      const AbstractValue& value = event.arguments[2 + i];
+      if (is_number(value)) {
+        out.kind = SiteArguments::Kind::value;
+        out.values.push_back(value.offset);
+        continue;
+      }
+      if (value.kind == AbstractValue::Kind::set && count == 1) {
+        out.kind = SiteArguments::Kind::set;
+        out.values = trace.values.set(value.id);
+      } else if (is_based(value) && trace.values.base(value.base).kind == Base::Kind::parameter) {
+        out.kind = SiteArguments::Kind::base_plus_parameter;
+        out.base = value.offset;
+        out.parameter = static_cast<unsigned>(trace.values.base(value.base).at);
+      } else {
+        out.kind = SiteArguments::Kind::unresolved;
+        out.reason = is_based(value) ? trace.values.describe(value.base)
+                                     : "computed, or different on different paths";
+      }
+      break;
+    }
+    return out;
+  }
+
+  void ladder(const FunctionTrace& trace, const LadderRun& run) {
+    Ladder ladder;
+    ladder.query = trace.calls[run.calls.front()].target->selector->query;
+    ladder.first = run.first;
+    ladder.last = run.last;
+    ladder.address = trace.calls[run.calls.front()].address;
+    ladder.function = placeholder(trace.begin);
+    for (const std::size_t call : run.calls) ladder.sites.push_back(trace.calls[call].address);
+    out_.ladders.push_back(std::move(ladder));
+  }
+
+  /// Selector texts in string sections that nothing of the known routes leads to.
+  void hidden() {
+    std::set<std::string_view> found;
+    for (const Section& section : image_.sections()) {
+      if (section.name != "__cstring" && section.name != "__objc_methname") continue;
+      Cursor cursor(section.bytes);
+      while (!cursor.at_end()) {
+        const std::string_view text = cursor.cstring();
+        const Selector* selector = text.empty() ? nullptr : words_.selector(text);
+        if (selector && selector->role == SelectorRole::query && !selector->ambiguous &&
+            !program_->reaches(text))
+          found.insert(text);
+      }
+    }
+    for (const std::string_view text : found)
+      out_.hidden.push_back({std::string(text),
+                             "its text is in the image, but no stub, selector slot or registered "
+                             "global leads to it: a private wrapper or a table may"});
+  }
+
+  // Names are looked up once, at the end: until then functions are written as placeholders.
+  std::string placeholder(std::uint64_t address) {
+    wanted_.insert(address);
+    return fmt::format("\x01{:x}", address);
+  }
+
+  void name_functions() {
+    for (const QuerySite& site : out_.sites) wanted_.insert(site.function_address);
+    for (const Gate& gate : out_.gates) wanted_.insert(gate.function_address);
+    const std::vector<std::uint64_t> addresses(wanted_.begin(), wanted_.end());
+    const auto names = function_names(image_, addresses);
+    std::map<std::string, std::string> by_placeholder;
+    std::map<std::uint64_t, std::string> by_address;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const std::string name =
+          names[i].empty() ? fmt::format("function {:#x}", addresses[i]) : names[i];
+      by_placeholder[fmt::format("\x01{:x}", addresses[i])] = name;
+      by_address[addresses[i]] = name;
+    }
+    for (QuerySite& site : out_.sites) site.function = by_address[site.function_address];
+    for (Ladder& ladder : out_.ladders) ladder.function = by_placeholder[ladder.function];
+    for (Gate& gate : out_.gates) {
+      gate.function = by_address[gate.function_address];
+      for (GateSide* side : {&gate.if_true, &gate.if_false})
+        for (std::string& call : side->calls)
+          if (call.starts_with('\x01')) call = by_placeholder[call];
+    }
+  }
+
+  std::string identity() const {
+    return out_.image.uuid.empty() ? fmt::format("{:016x}", out_.image.xxh3) : out_.image.uuid;
+  }
+
+  const Image& image_;
+  const Fixups& fixups_;
+  const Vocabulary& words_;
+  Findings& out_;
+  std::optional<Program> program_;
+  std::optional<Decoder> decoder_;
+  std::optional<Tracer> tracer_;
+  Expressions expressions_;
+  std::set<std::uint64_t> wanted_;
+};
+
+Result<void> signing_facts(const Image& image, Findings& out) {
+  const auto signature = read_code_signature(image);
+  if (!signature) return tl::unexpected(signature.error());
+  if (!*signature) return {};
+  const CodeSignature& found = **signature;
+  out.signing.is_signed = true;
+  out.signing.flags = found.flags;
+  out.signing.adhoc = found.is_adhoc();
+  out.signing.linker_signed = found.is_linker_signed();
+  out.signing.hardened = found.is_hardened();
+  out.signing.library_validation = found.requires_library_validation();
+  out.signing.has_cms = found.has_cms;
+  out.signing.identifier = std::string(found.identifier);
+  out.signing.team_id = std::string(found.team_id);
+  out.signing.entitlements = std::string(found.entitlements);
+  out.signing.has_der = !found.entitlements_der.empty();
+  return {};
+}
+
+}  // namespace
+
+Result<Findings> audit(const Slice& slice, const Vocabulary& words, std::string_view path) {
+  const auto image = Image::read(slice);
+  if (!image) return tl::unexpected(image.error());
+  Findings out;
+  out.image.path = path;
+  out.image.member = slice.member;
+  out.image.arch = slice.arch;
+  out.image.uuid = image->uuid_text();
+  out.image.install_name = std::string(image->install_name());
+  out.image.size = slice.bytes.size();
+  out.image.encrypted = image->encrypted();
+  if (image->build()) out.image.build = build_text(*image->build());
+  for (const Dylib& dylib : image->dylibs()) out.image.dylibs.emplace_back(dylib.path);
+  out.image.xxh3 = llvm::xxh3_64bits(llvm::ArrayRef(slice.bytes.data(), slice.bytes.size()));
+  if (auto ok = signing_facts(*image, out); !ok) return tl::unexpected(ok.error());
+  const auto fixups = Fixups::read(*image);
+  if (!fixups) return tl::unexpected(fixups.error());
+  if (auto ok = fixups->walk([](std::uint64_t, const Pointer&) {}); !ok)
+    return tl::unexpected(ok.error());
+  if (!image->is_arm64()) {
+    out.notes.emplace_back("code of this architecture is not audited");
+    return out;
+  }
+  if (image->encrypted()) {
+    out.notes.emplace_back("the code is encrypted; only headers were read");
+    return out;
+  }
+  if (auto ok = ImageAudit(*image, *fixups, words, out).run(); !ok)
+    return tl::unexpected(ok.error());
+  std::sort(out.sites.begin(), out.sites.end(),
+            [](const auto& a, const auto& b) { return a.address < b.address; });
+  return out;
+}
+
+}  // namespace metaldoctor

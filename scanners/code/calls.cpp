@@ -1,0 +1,232 @@
+// Calls of the interpreter: what they ask, what they return, what they may change.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scanners/code/interpreter.h"
+
+namespace metaldoctor {
+
+Interpreter::Callee Interpreter::callee(const MachineState& state, const Insn& insn) const {
+  Callee out;
+  if (insn.op == Op::blr || insn.op == Op::br) {
+    const AbstractValue value = get(state, insn.rn);
+    if (value.kind == AbstractValue::Kind::target) out.target = value.target;
+    if (is_number(value)) out.address = static_cast<std::uint64_t>(value.offset);
+    return out;
+  }
+  if (const Relocation* relocation = program_.relocation(insn.address)) {
+    out.target = relocation->undefined ? program_.symbol_target(relocation->symbol) : nullptr;
+    out.address = relocation->target;
+    return out;
+  }
+  out.target = program_.stub(insn.target);
+  if (!out.target) out.address = insn.target;
+  return out;
+}
+
+bool Interpreter::ends_here(const Insn& insn) const {
+  if (insn.op != Op::bl) return false;
+  const Target* target = callee(MachineState{}, insn).target;
+  return target && target->function && target->function->role == FunctionRole::no_return;
+}
+
+std::optional<std::string_view> Interpreter::text_of(const AbstractValue& value) const {
+  if (!is_number(value)) return std::nullopt;
+  const auto vm = static_cast<std::uint64_t>(value.offset);
+  if (const auto text = cfstring_at(program_.image(), program_.fixups(), vm)) return text;
+  return program_.image().string_at(vm);
+}
+
+bool Interpreter::is_device(const AbstractValue& value) const {
+  return is_based(value) && value.offset == 0 && values_.base(value.base).device;
+}
+
+void Interpreter::note(CallEvent event) {
+  if (recording_) out_.calls.push_back(std::move(event));
+}
+
+void Interpreter::branch(MachineState& state, const Insn& insn) {
+  const bool leaves = insn.op == Op::br ||
+                      (insn.op == Op::b && (insn.target < out_.begin || insn.target >= out_.end));
+  if (leaves) call(state, insn);
+}
+
+void Interpreter::call(MachineState& state, const Insn& insn) {
+  const bool tail = insn.op == Op::b || insn.op == Op::br;
+  const Callee to = callee(state, insn);
+  if (recording_) out_.mentions.push_back({insn.address, to.target ? 0 : to.address, to.target});
+  if (!to.target) {
+    clobber(state, insn, true);
+    return;
+  }
+  if (to.target->sends) return message(state, insn, *to.target, to.target->route, tail);
+  const AbstractValue selector = get(state, 1);
+  const bool sends = to.target->function && to.target->function->role == FunctionRole::message;
+  if (sends && selector.kind == AbstractValue::Kind::target && !selector.target->imported) {
+    if (recording_) out_.mentions.push_back({insn.address, 0, selector.target});
+    return message(state, insn, *selector.target, selector.target->route, tail);
+  }
+  function_call(state, insn, *to.target, tail);
+}
+
+/// What every call may change: the registers of the calling convention, the part of the stack it
+/// was given, and, through code of this image, fields and globals.
+void Interpreter::clobber(MachineState& state, const Insn& insn, bool local_code) {
+  constexpr std::int64_t kLocalBytes = 1024;
+  const auto keeps = [](const AbstractValue& value) {
+    return is_based(value) || value.kind == AbstractValue::Kind::target;
+  };
+  for (std::uint8_t reg = 0; reg < 8; ++reg) {
+    const AbstractValue passed = state.regs[reg];
+    if (!is_based(passed) &&
+        !(is_number(passed) && program_.image().maps(static_cast<std::uint64_t>(passed.offset))))
+      continue;
+    if (passed.base == 1) {
+      std::erase_if(state.cells, [&](const Cell& cell) {
+        return cell.base == 1 && cell.offset >= passed.offset &&
+               cell.offset < passed.offset + kLocalBytes && !keeps(cell.value);
+      });
+    } else if (passed.base != 0) {
+      for (Cell& cell : state.cells)
+        if (cell.base == passed.base) cell.value.stale = true;
+    }
+  }
+  if (local_code) {
+    for (Cell& cell : state.cells)
+      if (cell.base == 0) cell.value.stale = true;
+    // Numbers in memory would become wrong constants; pointers and answers are kept, as stale.
+    std::erase_if(state.cells, [&](const Cell& cell) {
+      return cell.base != 1 && cell.value.stale &&
+             (is_number(cell.value) || cell.value.kind == AbstractValue::Kind::set);
+    });
+  }
+  for (std::uint8_t reg = 0; reg <= 18; ++reg) state.regs[reg] = {};
+  state.regs[30] = {};
+  state.flags = {};
+  Base base;
+  base.kind = Base::Kind::result;
+  base.at = insn.address;
+  state.regs[0] = address(values_.base(base), 0);
+}
+
+void Interpreter::function_call(MachineState& state, const Insn& insn, const Target& target,
+                                bool tail) {
+  CallEvent event;
+  event.address = insn.address;
+  event.target = &target;
+  event.route = Route::function;
+  event.tail = tail;
+  for (std::uint8_t i = 0; i < 4; ++i) event.arguments[i] = get(state, i);
+  if (!target.function) {
+    clobber(state, insn, false);
+    return;
+  }
+  const AbstractValue first = event.arguments[0];
+  const auto text = text_of(first);
+  clobber(state, insn, false);
+  AbstractValue& result = state.regs[0];
+  switch (target.function->role) {
+    case FunctionRole::device:
+      values_.mark_device(result.base);
+      break;
+    case FunctionRole::device_list:
+      values_.mark_device_list(result.base);
+      break;
+    case FunctionRole::environment:
+      if (text) result = expression(expressions_.env(*text));
+      break;
+    case FunctionRole::register_selector:
+      if (text) result = held(program_.registered(*text));
+      break;
+    case FunctionRole::same_object:
+      result = first;
+      break;
+    case FunctionRole::os_version: {
+      const auto part = [&](unsigned i) {
+        return is_number(event.arguments[i]) ? event.arguments[i].offset : -1;
+      };
+      // (platform, major, minor, patch), or without the platform in the older form.
+      const unsigned at = target.name == "___isPlatformVersionAtLeast" ? 1 : 0;
+      if (part(at) >= 0 && part(at + 1) >= 0 && (at == 0 || part(0) == 1))
+        result = expression(expressions_.os(fmt::format("{}, {}", part(at), part(at + 1))));
+      break;
+    }
+    default:
+      break;
+  }
+  if (result.kind == AbstractValue::Kind::expr) event.expr = result.id;
+  note(std::move(event));
+}
+
+void Interpreter::message(MachineState& state, const Insn& insn, const Target& selector,
+                          Route route, bool tail) {
+  CallEvent event;
+  event.address = insn.address;
+  event.target = &selector;
+  event.route = route;
+  event.tail = tail;
+  for (std::uint8_t i = 0; i < 4; ++i) event.arguments[i] = get(state, i);
+  event.receiver_is_device = is_device(event.arguments[0]);
+  const AbstractValue receiver = event.arguments[0];
+  if (!selector.selector) {
+    clobber(state, insn, false);
+    return;
+  }
+  clobber(state, insn, false);
+  AbstractValue& result = state.regs[0];
+  switch (selector.selector->role) {
+    case SelectorRole::query:
+      result = answer(state, event);
+      break;
+    case SelectorRole::text_contains:
+    case SelectorRole::text_equals:
+      result = text_test(state, event);
+      break;
+    case SelectorRole::text_view:
+      if (receiver.kind == AbstractValue::Kind::expr) result = receiver;
+      break;
+    case SelectorRole::element:
+      if (is_based(receiver) && values_.base(receiver.base).device_list)
+        values_.mark_device(result.base);
+      break;
+    default:
+      break;
+  }
+  if (result.kind == AbstractValue::Kind::expr) event.expr = result.id;
+  note(std::move(event));
+}
+
+AbstractValue Interpreter::answer(MachineState& state, const CallEvent& event) {
+  const Selector& selector = *event.target->selector;
+  const AbstractValue receiver = event.arguments[0];
+  // `name` of the object that `architecture` gave is a query of its own.
+  if (selector.name == "name" && receiver.kind == AbstractValue::Kind::expr &&
+      expressions_.print(receiver.id) == "answer('architecture')")
+    return expression(expressions_.answer({"architecture.name", {}}, false));
+  if (selector.ambiguous && !event.receiver_is_device) return state.regs[0];
+  if (!selector.ambiguous && is_based(receiver) && receiver.offset == 0)
+    values_.mark_device(receiver.base);
+  if (selector.answer == AnswerType::structure) return state.regs[0];
+  QueryKey key{selector.query, {}};
+  for (unsigned i = 0; i < selector.integer_arguments && i < 2; ++i) {
+    const AbstractValue& argument = event.arguments[2 + i];
+    if (!is_number(argument))
+      return expression(expressions_.unknown(
+          fmt::format("{} with a computed argument at {:#x}", selector.query, event.address)));
+    key.arguments.push_back(argument.offset);
+  }
+  return expression(expressions_.answer(key, selector.answer == AnswerType::boolean));
+}
+
+AbstractValue Interpreter::text_test(MachineState& state, const CallEvent& event) {
+  const AbstractValue receiver = event.arguments[0];
+  const auto text = text_of(event.arguments[2]);
+  if (receiver.kind != AbstractValue::Kind::expr || expressions_.is_boolean(receiver.id) || !text)
+    return state.regs[0];
+  return expression(event.target->selector->role == SelectorRole::text_contains
+                        ? expressions_.contains(receiver.id, *text)
+                        : expressions_.equals(receiver.id, *text));
+}
+
+}  // namespace metaldoctor

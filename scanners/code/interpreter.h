@@ -1,0 +1,94 @@
+#pragma once
+#include "scanners/code/trace.h"
+
+namespace metaldoctor {
+
+/// Executes instructions on a MachineState. Internal to scanners/code.
+class Interpreter {
+ public:
+  Interpreter(const Program& program, Expressions& expressions, FunctionTrace& out)
+      : program_(program), expressions_(expressions), out_(out), values_(out.values) {}
+
+  /// Events are kept only while recording: states are still changing before that.
+  void record(bool on) { recording_ = on; }
+  MachineState entry_state();
+  void step(MachineState& state, const Insn& insn);
+  /// Of the branch at the end of a block being taken; kNoExpr for other instructions.
+  ExprId condition(const MachineState& state, const Insn& branch);
+  /// Whether a call never returns.
+  bool ends_here(const Insn& insn) const;
+
+ private:
+  using Handler = void (Interpreter::*)(MachineState&, const Insn&);
+  struct Row {
+    Op op;
+    Handler handler;
+  };
+  static const Row kRows[];
+  static const std::array<Handler, 64>& handlers();
+
+  // One handler an Op, or a group of them (interpreter.cpp and memory.cpp).
+  void other(MachineState& state, const Insn& insn);
+  void nothing(MachineState&, const Insn&) {}
+  void form_address(MachineState& state, const Insn& insn);
+  void move_wide(MachineState& state, const Insn& insn);
+  void add_immediate(MachineState& state, const Insn& insn);
+  void add_register(MachineState& state, const Insn& insn);
+  void logical(MachineState& state, const Insn& insn);
+  void bitfield(MachineState& state, const Insn& insn);
+  void conditional_select(MachineState& state, const Insn& insn);
+  void conditional_compare(MachineState& state, const Insn& insn);
+  void load(MachineState& state, const Insn& insn);
+  void load_literal(MachineState& state, const Insn& insn);
+  void store(MachineState& state, const Insn& insn);
+  void branch(MachineState& state, const Insn& insn);
+  void call(MachineState& state, const Insn& insn);
+
+  // Values.
+  AbstractValue get(const MachineState& state, std::uint8_t reg) const;
+  void set(MachineState& state, std::uint8_t reg, AbstractValue value, bool wide);
+  AbstractValue combine(Op op, const AbstractValue& a, const AbstractValue& b, bool wide);
+  AbstractValue combine_numbers(Op op, const AbstractValue& a, const AbstractValue& b, bool wide);
+  ExprId truth(const AbstractValue& value, std::uint64_t at);
+  ExprId as_expression(const AbstractValue& value) const;
+  ExprId compare_flags(const FlagState& flags, std::uint8_t condition);
+  ExprId flag_condition(const FlagState& flags, std::uint8_t condition);
+  std::string reason(const AbstractValue& value, std::uint64_t at) const;
+  AbstractValue select(ExprId condition, const AbstractValue& a, const AbstractValue& b,
+                       std::uint64_t at);
+
+  // Memory.
+  struct Place {
+    bool known = false;
+    std::uint32_t base = 0;
+    std::int64_t offset = 0;
+  };
+  Place place(MachineState& state, const Insn& insn);
+  AbstractValue read(MachineState& state, const Place& at, const Insn& insn, unsigned which);
+  AbstractValue read_image(std::uint64_t vm, const Insn& insn) const;
+  void write(MachineState& state, const Place& at, const Insn& insn, std::uint8_t reg);
+
+  // Calls.
+  struct Callee {
+    const Target* target = nullptr;
+    std::uint64_t address = 0;  ///< of a function of the image
+  };
+  Callee callee(const MachineState& state, const Insn& insn) const;
+  void message(MachineState& state, const Insn& insn, const Target& selector, Route route,
+               bool tail);
+  AbstractValue answer(MachineState& state, const CallEvent& event);
+  AbstractValue text_test(MachineState& state, const CallEvent& event);
+  void function_call(MachineState& state, const Insn& insn, const Target& target, bool tail);
+  void clobber(MachineState& state, const Insn& insn, bool local_code);
+  void note(CallEvent event);
+  std::optional<std::string_view> text_of(const AbstractValue& value) const;
+  bool is_device(const AbstractValue& value) const;
+
+  const Program& program_;
+  Expressions& expressions_;
+  FunctionTrace& out_;
+  ValueTable& values_;
+  bool recording_ = false;
+};
+
+}  // namespace metaldoctor

@@ -1,0 +1,198 @@
+#include "scanners/code/join.h"
+
+#include <algorithm>
+
+namespace metaldoctor {
+namespace {
+
+constexpr std::uint32_t kMaxRegion = 512;  // blocks between a dominator and a join
+constexpr std::size_t kMaxNumbers = 32;
+
+}  // namespace
+
+ExprId PathConditions::edge(std::uint32_t from, std::uint32_t to, ExprId reached) {
+  const Block& block = flow_.blocks[from];
+  if (!block.conditional || block.successors[0] == block.successors[1]) return reached;
+  const ExprId taken = branches_[from];
+  if (taken == UINT32_MAX) return reached;
+  return expressions_.both(reached,
+                           block.successors[0] == to ? taken : expressions_.negation(taken));
+}
+
+std::optional<std::vector<ExprId>> PathConditions::edges(std::uint32_t dominator,
+                                                         std::uint32_t block,
+                                                         const std::vector<std::uint32_t>& from) {
+  const std::uint32_t first = flow_.position[dominator], last = flow_.position[block];
+  if (last < first || last - first > kMaxRegion) return std::nullopt;
+  const ExprId never = expressions_.constant(false);
+  std::vector<ExprId> reached(last - first, never);
+  if (!reached.empty()) reached[0] = expressions_.constant(true);
+  for (std::uint32_t i = 1; i < reached.size(); ++i) {
+    const std::uint32_t at = flow_.order[first + i];
+    std::vector<ExprId> ways;
+    for (const std::uint32_t pred : flow_.blocks[at].predecessors) {
+      const std::uint32_t position = flow_.position[pred];
+      if (position < first || position >= first + i || reached[position - first] == never) continue;
+      ways.push_back(edge(pred, at, reached[position - first]));
+    }
+    reached[i] = expressions_.any_of(std::move(ways));
+  }
+  std::vector<ExprId> out;
+  for (const std::uint32_t pred : from) {
+    const std::uint32_t position = flow_.position[pred];
+    if (position < first || position >= last) return std::nullopt;
+    out.push_back(edge(pred, block, reached[position - first]));
+  }
+  return out;
+}
+
+AbstractValue StateJoin::number_set(const std::vector<AbstractValue>& values) {
+  std::vector<std::int64_t> numbers;
+  for (const AbstractValue& value : values) {
+    if (is_number(value)) {
+      numbers.push_back(value.offset);
+    } else if (value.kind == AbstractValue::Kind::set) {
+      const auto& more = values_.set(value.id);
+      numbers.insert(numbers.end(), more.begin(), more.end());
+    } else {
+      return {};
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  AbstractValue out;
+  if (numbers.size() > kMaxNumbers) return out;
+  out.kind = AbstractValue::Kind::set;
+  out.id = values_.set(std::move(numbers));
+  return out;
+}
+
+/// The truth value that the edges select, or unknown if the values are no truth values.
+AbstractValue StateJoin::gate(const std::vector<AbstractValue>& values) {
+  std::vector<ExprId> truths;
+  bool stale = false;
+  for (const AbstractValue& value : values) {
+    stale |= value.stale;
+    if (value.kind == AbstractValue::Kind::expr && expressions_.is_boolean(value.id))
+      truths.push_back(value.id);
+    else if (is_number(value) && (value.offset == 0 || value.offset == 1))
+      truths.push_back(expressions_.constant(value.offset != 0));
+    else
+      return {};
+  }
+  if (!edges_known_) {
+    edges_ = conditions_.edges(dominator_, block_, from_);
+    edges_known_ = true;
+  }
+  if (!edges_) return {};
+  // Edges that bring the same value count as one.
+  std::vector<std::pair<ExprId, ExprId>> ways;  // value, condition
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    const auto same = std::find_if(ways.begin(), ways.end(),
+                                   [&](const auto& way) { return way.first == truths[i]; });
+    if (same == ways.end())
+      ways.emplace_back(truths[i], (*edges_)[i]);
+    else
+      same->second = expressions_.either(same->second, (*edges_)[i]);
+  }
+  std::vector<ExprId> choices;
+  if (ways.size() == 2) {
+    // Exactly one edge was taken, so either side's condition decides; take what reads best.
+    const auto& [a, when_a] = ways[0];
+    const auto& [b, when_b] = ways[1];
+    choices.push_back(expressions_.select(when_a, a, b));
+    choices.push_back(expressions_.select(when_b, b, a));
+  } else {
+    std::vector<ExprId> sum;
+    for (const auto& [value, when] : ways) sum.push_back(expressions_.both(value, when));
+    choices.push_back(expressions_.any_of(std::move(sum)));
+  }
+  const ExprId best = *std::min_element(choices.begin(), choices.end(), [&](ExprId a, ExprId b) {
+    return std::pair(expressions_.has_unknown(a), expressions_.weight(a)) <
+           std::pair(expressions_.has_unknown(b), expressions_.weight(b));
+  });
+  if (best <= 1) return number(best);
+  if (!expressions_.is_interesting(best)) return {};
+  AbstractValue out = expression(best);
+  out.stale = stale;
+  return out;
+}
+
+AbstractValue StateJoin::merge(const std::vector<AbstractValue>& values, bool widen) {
+  const bool stale =
+      std::any_of(values.begin(), values.end(), [](const auto& v) { return v.stale; });
+  const bool same = std::all_of(values.begin(), values.end(), [&](const AbstractValue& value) {
+    AbstractValue a = value, b = values.front();
+    a.stale = b.stale = false;
+    return a == b;
+  });
+  if (same) {
+    AbstractValue out = values.front();
+    out.stale = stale;
+    return out;
+  }
+  if (widen) return {};
+  for (const AbstractValue& value : values)
+    if (value.kind == AbstractValue::Kind::unknown) return {};
+  if (AbstractValue gated = gate(values); gated.kind != AbstractValue::Kind::unknown) return gated;
+  return number_set(values);
+}
+
+void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, MachineState& out) {
+  // Walk all cell lists side by side; they are sorted.
+  std::vector<std::size_t> at(incoming.size(), 0);
+  std::vector<AbstractValue> values;
+  for (;;) {
+    const Cell* least = nullptr;
+    for (std::size_t i = 0; i < incoming.size(); ++i) {
+      if (at[i] >= incoming[i].state->cells.size()) continue;
+      const Cell& cell = incoming[i].state->cells[at[i]];
+      if (!least || std::pair(cell.base, cell.offset) < std::pair(least->base, least->offset))
+        least = &cell;
+    }
+    if (!least) return;
+    values.clear();
+    bool same_size = true;
+    for (std::size_t i = 0; i < incoming.size(); ++i) {
+      if (at[i] >= incoming[i].state->cells.size()) continue;
+      const Cell& cell = incoming[i].state->cells[at[i]];
+      if (cell.base != least->base || cell.offset != least->offset) continue;
+      same_size &= cell.size == least->size;
+      values.push_back(cell.value);
+      ++at[i];
+    }
+    Cell cell = *least;
+    const bool everywhere = values.size() == incoming.size();
+    // Not written on some path: a pointer or an answer in a field stays, for that is what the field
+    // will hold; a number would be a guess.
+    const bool agree = std::all_of(values.begin(), values.end(),
+                                   [&](const AbstractValue& value) { return value == values[0]; });
+    const bool keeps = cell.base != 1 && agree && !widen &&
+                       cell.value.kind != AbstractValue::Kind::set && !is_number(cell.value);
+    if (!same_size || (!everywhere && !keeps)) continue;
+    cell.value = everywhere ? merge(values, widen) : cell.value;
+    if (cell.value.kind != AbstractValue::Kind::unknown) out.cells.push_back(cell);
+  }
+}
+
+MachineState StateJoin::join(std::uint32_t block, std::uint32_t dominator,
+                             const std::vector<Incoming>& incoming, bool widen) {
+  block_ = block;
+  dominator_ = dominator;
+  edges_known_ = false;
+  from_.clear();
+  for (const Incoming& edge : incoming) from_.push_back(edge.from);
+  MachineState out;
+  std::vector<AbstractValue> values(incoming.size());
+  for (std::size_t reg = 0; reg < out.regs.size(); ++reg) {
+    for (std::size_t i = 0; i < incoming.size(); ++i) values[i] = incoming[i].state->regs[reg];
+    out.regs[reg] = merge(values, widen);
+  }
+  out.flags = incoming.front().state->flags;
+  for (const Incoming& edge : incoming)
+    if (!(edge.state->flags == out.flags)) out.flags = {};
+  join_cells(incoming, widen, out);
+  return out;
+}
+
+}  // namespace metaldoctor

@@ -1,0 +1,150 @@
+// Loads and stores of the interpreter: stack slots, fields of objects, globals, constant data.
+#include <fmt/format.h>
+
+#include "scanners/code/interpreter.h"
+
+namespace metaldoctor {
+namespace {
+
+bool is_pair(Op op) {
+  return op == Op::load_pair || op == Op::load_pair_pre || op == Op::load_pair_post ||
+         op == Op::store_pair || op == Op::store_pair_pre || op == Op::store_pair_post;
+}
+
+bool is_pre(Op op) {
+  return op == Op::load_pre || op == Op::store_pre || op == Op::load_pair_pre ||
+         op == Op::store_pair_pre;
+}
+
+bool is_post(Op op) {
+  return op == Op::load_post || op == Op::store_post || op == Op::load_pair_post ||
+         op == Op::store_pair_post;
+}
+
+/// Data that the program cannot change: constants in __TEXT and what dyld makes read-only.
+bool is_constant(const Section& section) {
+  return !section.is_code() && (section.segment == "__TEXT" || section.segment == "__DATA_CONST");
+}
+
+}  // namespace
+
+/// The address an access goes to; writes the base register back where the form asks for it.
+Interpreter::Place Interpreter::place(MachineState& state, const Insn& insn) {
+  const AbstractValue base = get(state, insn.rn);
+  const bool linear = base.kind == AbstractValue::Kind::linear;
+  Place out{linear, base.base, base.offset};
+  if (insn.rm != kNoReg) {
+    const AbstractValue index = get(state, insn.rm);
+    const auto scaled =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(index.offset) << insn.shift);
+    out.known = linear && is_number(index);
+    if (out.known)
+      out.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(out.offset) +
+                                             static_cast<std::uint64_t>(scaled));
+    return out;
+  }
+  const auto moved = static_cast<std::int64_t>(static_cast<std::uint64_t>(base.offset) +
+                                               static_cast<std::uint64_t>(insn.imm));
+  if (!is_post(insn.op)) out.offset = moved;
+  if (is_pre(insn.op) || is_post(insn.op))
+    set(state, insn.rn, linear ? address(base.base, moved) : AbstractValue{}, true);
+  if (const Relocation* relocation = program_.relocation(insn.address)) {
+    // Object files: the page offset is the linker's to fill in.
+    out.known = !relocation->undefined && relocation->target != 0;
+    out.base = 0;
+    out.offset = static_cast<std::int64_t>(relocation->target);
+  }
+  return out;
+}
+
+AbstractValue Interpreter::read_image(std::uint64_t vm, const Insn& insn) const {
+  if (const Target* slot = program_.slot(vm)) return held(slot);
+  const Section* section = program_.image().section_at(vm);
+  if (!section || !is_constant(*section) || program_.image().is_object()) return {};
+  const auto bytes = program_.image().bytes_from(vm);
+  if (!bytes || bytes->size() < insn.size) return {};
+  if (insn.size == 8) {
+    // A pointer or a number: literal and constant sections hold plain numbers in __TEXT only.
+    if (section->segment == "__TEXT") return number(*read_at<std::int64_t>(*bytes, 0));
+    const Pointer pointer = program_.fixups().at(vm);
+    if (program_.fixups().style() == Fixups::Style::opcodes &&
+        pointer.kind == Pointer::Kind::address)
+      return number(static_cast<std::int64_t>(pointer.address));
+    return {};
+  }
+  if (insn.size == 4) {
+    const auto raw = *read_at<std::uint32_t>(*bytes, 0);
+    return number(insn.is_signed ? static_cast<std::int32_t>(raw) : std::int64_t{raw});
+  }
+  if (insn.size == 1 && !insn.is_signed) return number((*bytes)[0]);
+  return {};
+}
+
+AbstractValue Interpreter::read(MachineState& state, const Place& at, const Insn& insn,
+                                unsigned which) {
+  if (!at.known || insn.vector) return {};
+  const std::int64_t offset = at.offset + static_cast<std::int64_t>(which) * insn.size;
+  if (const Cell* cell = state.cell(at.base, offset)) {
+    // A narrower or wider view of a truth value reads the same value; other views are lost.
+    const bool same = cell->size == insn.size;
+    return same ? cell->value : AbstractValue{};
+  }
+  if (at.base == 0) {
+    const AbstractValue value = read_image(static_cast<std::uint64_t>(offset), insn);
+    if (value.kind != AbstractValue::Kind::unknown) return value;
+  }
+  if (at.base == 1) return {};  // a stack slot that was not written, or was forgotten
+  if (recording_) out_.loads.push_back({insn.address, at.base, offset, insn.size});
+  Base base;
+  base.kind = Base::Kind::loaded;
+  base.parent = at.base;
+  base.offset = offset;
+  base.at = insn.size;
+  return address(values_.base(base), 0);
+}
+
+void Interpreter::load(MachineState& state, const Insn& insn) {
+  const Place at = place(state, insn);
+  // Read both before writing: a pair may overwrite its own base.
+  const AbstractValue first = read(state, at, insn, 0);
+  const AbstractValue second = is_pair(insn.op) ? read(state, at, insn, 1) : AbstractValue{};
+  if (insn.vector) return;
+  AbstractValue value = first;
+  if (const Relocation* relocation = program_.relocation(insn.address))
+    if (relocation->undefined)  // a GOT entry of an object file
+      if (const Target* target = program_.symbol_target(relocation->symbol)) value = held(target);
+  set(state, insn.rd, value, insn.wide || is_based(value));
+  if (is_pair(insn.op)) set(state, insn.ra, second, insn.wide || is_based(second));
+}
+
+void Interpreter::load_literal(MachineState& state, const Insn& insn) {
+  Place at{true, 0, static_cast<std::int64_t>(insn.target)};
+  const AbstractValue value = read(state, at, insn, 0);
+  set(state, insn.rd, value, insn.wide || is_based(value));
+}
+
+void Interpreter::write(MachineState& state, const Place& at, const Insn& insn, std::uint8_t reg) {
+  AbstractValue value = insn.vector ? AbstractValue{} : get(state, reg);
+  value.stale = false;
+  state.store(at.base, at.offset, insn.size, value);
+  if (!recording_) return;
+  const bool answers =
+      value.kind == AbstractValue::Kind::expr && expressions_.is_interesting(value.id);
+  if (answers && at.base != 1)
+    out_.stores.push_back({insn.address, at.base, at.offset, insn.size, value});
+  if (at.base == 0 && value.kind == AbstractValue::Kind::target && value.target &&
+      !value.target->imported)
+    out_.registered.emplace_back(static_cast<std::uint64_t>(at.offset), value.target->name);
+}
+
+void Interpreter::store(MachineState& state, const Insn& insn) {
+  // The values first: a pre-indexed store of its own base stores the old one.
+  Place at = place(state, insn);
+  if (!at.known) return;  // to an object nobody else here points to: an assumption, see docs
+  write(state, at, insn, insn.rd);
+  if (!is_pair(insn.op)) return;
+  at.offset += insn.size;
+  write(state, at, insn, insn.ra);
+}
+
+}  // namespace metaldoctor

@@ -1,0 +1,217 @@
+#include "scanners/code/trace.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "scanners/code/interpreter.h"
+#include "scanners/code/join.h"
+
+namespace metaldoctor {
+namespace {
+
+constexpr int kMaxRounds = 8;
+constexpr std::size_t kMaxBlocks = 20'000;
+constexpr std::size_t kMaxLiveCells = 400'000;  // of all blocks that wait for a successor
+
+/// Runs one function to a fixpoint, then once more to record what happens.
+class FunctionRun {
+ public:
+  FunctionRun(const Program& program, Expressions& expressions, FunctionTrace& out)
+      : expressions_(expressions), out_(out), interpreter_(program, expressions, out) {}
+
+  void run() {
+    out_.flow =
+        make_flow(out_.code, [&](const Insn& insn) { return interpreter_.ends_here(insn); });
+    out_.conditions.assign(out_.flow.blocks.size(), kNoExpr);
+    if (out_.flow.blocks.size() > kMaxBlocks) {
+      out_.exact = false;
+      return;
+    }
+    inputs_.resize(out_.flow.blocks.size());
+    outputs_.resize(out_.flow.blocks.size());
+    waiting_.resize(out_.flow.blocks.size());
+    if (out_.flow.has_loop) settle();
+    interpreter_.record(true);
+    pass();
+    finish();
+  }
+
+ private:
+  /// Passes until no block's input changes. Loop headers forget what differs, so this ends soon;
+  /// if not, they forget everything.
+  void settle() {
+    for (int round = 0; round < kMaxRounds; ++round)
+      if (!pass()) return;
+    out_.exact = false;
+    forget_in_loops_ = true;
+    pass();
+    pass();
+  }
+
+  bool pass() {
+    bool changed = false;
+    StateJoin joiner(out_.flow, out_.conditions, expressions_, out_.values);
+    for (std::uint32_t b = 0; b < waiting_.size(); ++b) waiting_[b] = forward_edges(b);
+    for (const std::uint32_t block : out_.flow.order) {
+      MachineState input = enter(block, joiner);
+      if (is_header(block) && (!inputs_[block] || !(*inputs_[block] == input))) {
+        changed = true;
+        inputs_[block] = input;
+      }
+      execute(block, std::move(input));
+      release_predecessors(block);
+    }
+    return changed;
+  }
+
+  bool is_header(std::uint32_t block) const {
+    const auto& from = out_.flow.blocks[block].predecessors;
+    return std::any_of(from.begin(), from.end(),
+                       [&](std::uint32_t pred) { return out_.flow.is_back_edge(pred, block); }) ||
+           (block == 0 && !from.empty());
+  }
+
+  /// How many successors still need a block's output; one more if it is needed to the end.
+  std::size_t forward_edges(std::uint32_t number) const {
+    const Block& block = out_.flow.blocks[number];
+    std::size_t count = block.returns ? 1 : 0;
+    for (const std::uint32_t to : block.successors)
+      count += out_.flow.is_back_edge(number, to) ? block.successors.size() : 1;
+    return count;
+  }
+
+  /// Frees the outputs that no later block needs: functions of thousands of blocks would otherwise
+  /// keep a state for each.
+  void release_predecessors(std::uint32_t block) {
+    for (const std::uint32_t from : out_.flow.blocks[block].predecessors)
+      if (!out_.flow.is_back_edge(from, block) && outputs_[from] && --waiting_[from] == 0) {
+        live_cells_ -= outputs_[from]->cells.size();
+        outputs_[from].reset();
+      }
+  }
+
+  MachineState enter(std::uint32_t block, StateJoin& joiner) {
+    std::vector<Incoming> incoming;
+    bool loops = false;
+    for (const std::uint32_t from : out_.flow.blocks[block].predecessors) {
+      loops |= out_.flow.is_back_edge(from, block);
+      if (outputs_[from]) incoming.push_back({from, &*outputs_[from]});
+    }
+    if (block == 0) {
+      entry_ = interpreter_.entry_state();
+      incoming.push_back({0, &entry_});
+      if (incoming.size() == 1) return entry_;
+      loops = true;
+    }
+    // Not reached by any branch we know: a landing pad. The frame is the same, nothing else is.
+    if (incoming.empty()) return MachineState{};
+    MachineState state = incoming.size() == 1
+                             ? *incoming.front().state
+                             : joiner.join(block, out_.flow.dominator[block], incoming, loops);
+    if (loops) widen(block, state);
+    return state;
+  }
+
+  /// What changed at a loop header since the last pass is unknown from now on.
+  void widen(std::uint32_t block, MachineState& state) {
+    if (forget_in_loops_) {
+      const AbstractValue sp = state.regs[kSp], fp = state.regs[29];
+      state = {};
+      state.regs[kSp] = sp;
+      if (is_based(fp) && fp.base == 1) state.regs[29] = fp;
+      return;
+    }
+    if (!inputs_[block]) return;
+    const MachineState& before = *inputs_[block];
+    for (std::size_t reg = 0; reg < state.regs.size(); ++reg)
+      if (!(state.regs[reg] == before.regs[reg])) state.regs[reg] = {};
+    std::erase_if(state.cells, [&](const Cell& cell) {
+      const Cell* old = before.cell(cell.base, cell.offset);
+      return !old || !(*old == cell);
+    });
+  }
+
+  void execute(std::uint32_t number, MachineState state) {
+    const Block& block = out_.flow.blocks[number];
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      const Insn& insn = out_.code[i];
+      if (i + 1 == block.last) out_.conditions[number] = interpreter_.condition(state, insn);
+      interpreter_.step(state, insn);
+    }
+    if (live_cells_ > kMaxLiveCells) {
+      state.cells.clear();
+      out_.exact = false;
+    }
+    if (outputs_[number]) live_cells_ -= outputs_[number]->cells.size();
+    live_cells_ += state.cells.size();
+    outputs_[number] = std::move(state);
+  }
+
+  void finish() {
+    std::vector<Incoming> exits;
+    for (std::uint32_t b = 0; b < out_.flow.blocks.size(); ++b)
+      if (out_.flow.blocks[b].returns && outputs_[b]) exits.push_back({b, &*outputs_[b]});
+    if (exits.empty()) return;
+    if (exits.size() == 1)
+      out_.exit = *exits.front().state;
+    else
+      out_.exit = exit_state(exits);
+    const AbstractValue& result = out_.exit.regs[0];
+    if (result.kind == AbstractValue::Kind::expr && expressions_.is_interesting(result.id))
+      out_.returned = result.id;
+  }
+
+  /// As if all returns jumped to one last block.
+  MachineState exit_state(const std::vector<Incoming>& exits) {
+    Flow flow = out_.flow;
+    const auto last = static_cast<std::uint32_t>(flow.blocks.size());
+    Block block;
+    std::uint32_t dominator = exits.front().from;
+    for (const Incoming& exit : exits) {
+      block.predecessors.push_back(exit.from);
+      while (!flow.dominates(dominator, exit.from)) dominator = flow.dominator[dominator];
+    }
+    flow.blocks.push_back(block);
+    flow.order.push_back(last);
+    flow.position.push_back(last);
+    flow.dominator.push_back(dominator);
+    std::vector<ExprId> conditions = out_.conditions;
+    conditions.push_back(kNoExpr);
+    return StateJoin(flow, conditions, expressions_, out_.values)
+        .join(last, dominator, exits, false);
+  }
+
+  Expressions& expressions_;
+  FunctionTrace& out_;
+  Interpreter interpreter_;
+  MachineState entry_;
+  std::vector<std::optional<MachineState>> inputs_;   ///< of loop headers
+  std::vector<std::optional<MachineState>> outputs_;  ///< of blocks that are still needed
+  std::vector<std::size_t> waiting_;
+  std::size_t live_cells_ = 0;
+  bool forget_in_loops_ = false;
+};
+
+}  // namespace
+
+Tracer::Tracer(const Program& program, Decoder& decoder, Expressions& expressions)
+    : program_(program), decoder_(decoder), expressions_(expressions) {}
+
+FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
+  FunctionTrace out;
+  out.begin = begin;
+  out.end = std::min(end, begin + kMaxFunctionBytes);
+  const auto bytes = program_.image().bytes_from(begin);
+  if (!bytes) return out;
+  out.code =
+      decoder_.decode(bytes->first(std::min<std::uint64_t>(bytes->size(), out.end - begin)), begin);
+  if (out.code.empty()) return out;
+  FunctionRun(program_, expressions_, out).run();
+  const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };
+  std::sort(out.calls.begin(), out.calls.end(), by_address);
+  std::sort(out.stores.begin(), out.stores.end(), by_address);
+  std::sort(out.mentions.begin(), out.mentions.end(), by_address);
+  return out;
+}
+
+}  // namespace metaldoctor

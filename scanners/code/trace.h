@@ -1,0 +1,94 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "scanners/code/decoder.h"
+#include "scanners/code/flow.h"
+#include "scanners/code/program.h"
+#include "scanners/code/value.h"
+
+namespace metaldoctor {
+
+constexpr ExprId kNoExpr = UINT32_MAX;
+
+/// A message or call that the vocabulary knows, and what was in the argument registers.
+struct CallEvent {
+  std::uint64_t address = 0;
+  const Target* target = nullptr;
+  Route route = Route::stub;
+  bool tail = false;
+  bool receiver_is_device = false;         ///< proven, not assumed from the selector
+  std::array<AbstractValue, 4> arguments;  ///< x0..x3
+  ExprId expr = kNoExpr;                   ///< what the result is
+};
+
+/// A value computed from answers was stored.
+struct StoreEvent {
+  std::uint64_t address = 0;
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;
+  std::uint8_t size = 0;
+  AbstractValue value;
+};
+
+/// Memory was read that this function did not write: a field of an object, or a global.
+struct LoadEvent {
+  std::uint64_t address = 0;
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;
+  std::uint8_t size = 0;
+};
+
+/// An answer selects one of two numbers (csel).
+struct SelectEvent {
+  std::uint64_t address = 0;
+  ExprId condition = kNoExpr;
+  std::int64_t if_true = 0, if_false = 0;
+};
+
+/// Any call or reference, for saying what lies on the sides of a gate.
+struct Mention {
+  std::uint64_t address = 0;
+  std::uint64_t target = 0;      ///< called function or referenced text; 0 if `what` is set
+  const Target* what = nullptr;  ///< stub or import
+};
+
+/// Everything that was found out about one function.
+struct FunctionTrace {
+  std::uint64_t begin = 0, end = 0;
+  std::vector<Insn> code;
+  Flow flow;
+  ValueTable values;
+  std::vector<ExprId> conditions;  ///< per block: of its branch being taken, or kNoExpr
+  std::vector<CallEvent> calls;    ///< in address order
+  std::vector<StoreEvent> stores;
+  std::vector<LoadEvent> loads;
+  std::vector<SelectEvent> selects;
+  std::vector<Mention> mentions;
+  MachineState exit;          ///< joined over all returns
+  ExprId returned = kNoExpr;  ///< x0 at every return, if computed from answers
+  std::vector<std::pair<std::uint64_t, std::string_view>> registered;  ///< global, selector
+  bool exact = true;  ///< false: loops were too deep, registers were forgotten there
+};
+
+/// Abstract interpretation of one function: registers, stack slots, globals and fields, joined at
+/// control-flow merges under the conditions that lead there. One instance serves one image.
+class Tracer {
+ public:
+  Tracer(const Program& program, Decoder& decoder, Expressions& expressions);
+
+  FunctionTrace trace(std::uint64_t begin, std::uint64_t end);
+
+ private:
+  const Program& program_;
+  Decoder& decoder_;
+  Expressions& expressions_;
+};
+
+/// Bounds: a longer function is cut, so that damaged function starts cost no time.
+constexpr std::uint64_t kMaxFunctionBytes = std::uint64_t{4} << 20;
+
+}  // namespace metaldoctor

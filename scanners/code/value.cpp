@@ -1,0 +1,81 @@
+#include "scanners/code/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace metaldoctor {
+
+ValueTable::ValueTable() {
+  base(Base{});
+  Base stack;
+  stack.kind = Base::Kind::stack;
+  base(stack);
+}
+
+std::uint32_t ValueTable::base(Base base) {
+  const auto [found, added] =
+      base_index_.emplace(base.key(), static_cast<std::uint32_t>(bases_.size()));
+  if (added) bases_.push_back(base);
+  return found->second;
+}
+
+std::string ValueTable::describe(std::uint32_t id) const {
+  const Base& base = bases_[id];
+  switch (base.kind) {
+    case Base::Kind::number:
+      return "address";
+    case Base::Kind::stack:
+      return "stack";
+    case Base::Kind::parameter:
+      return fmt::format("parameter {}", base.at);
+    case Base::Kind::result:
+      return fmt::format("result of call {:#x}", base.at);
+    case Base::Kind::loaded:
+      break;
+  }
+  // Chains of loads can be long in damaged code; two levels say enough.
+  const Base& parent = bases_[base.parent];
+  const std::string of = parent.kind == Base::Kind::loaded ? "[...]" : describe(base.parent);
+  if (base.parent == 0) return fmt::format("[{:#x}]", static_cast<std::uint64_t>(base.offset));
+  return base.offset < 0 ? fmt::format("[{} - {:#x}]", of, -static_cast<std::uint64_t>(base.offset))
+                         : fmt::format("[{} + {:#x}]", of, base.offset);
+}
+
+std::uint32_t ValueTable::set(std::vector<std::int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  const auto [found, added] = set_index_.emplace(numbers, static_cast<std::uint32_t>(sets_.size()));
+  if (added) sets_.push_back(std::move(numbers));
+  return found->second;
+}
+
+namespace {
+
+bool before(const Cell& cell, std::pair<std::uint32_t, std::int64_t> at) {
+  return std::pair(cell.base, cell.offset) < at;
+}
+
+}  // namespace
+
+const Cell* MachineState::cell(std::uint32_t base, std::int64_t offset) const {
+  const auto found = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset), before);
+  return found != cells.end() && found->base == base && found->offset == offset ? &*found : nullptr;
+}
+
+void MachineState::store(std::uint32_t base, std::int64_t offset, std::uint8_t size,
+                         const AbstractValue& value) {
+  auto first = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset - 15), before);
+  auto keep = first;
+  while (keep != cells.end() && keep->base == base && keep->offset < offset + size) {
+    if (keep->offset + keep->size > offset)
+      keep = cells.erase(keep);
+    else
+      ++keep;
+  }
+  if (value.kind == AbstractValue::Kind::unknown || cells.size() >= kMaxCells) return;
+  const auto at = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset), before);
+  cells.insert(at, Cell{base, offset, size, value});
+}
+
+}  // namespace metaldoctor

@@ -1,0 +1,131 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "scanners/code/arm64_insn.h"
+#include "scanners/code/expression.h"
+#include "scanners/code/program.h"
+
+namespace metaldoctor {
+
+/// What a register or memory cell holds, as far as it is known.
+struct AbstractValue {
+  enum class Kind : std::uint8_t {
+    unknown,
+    linear,  ///< base + offset; base 0 is a plain number or address
+    set,     ///< one of a few numbers; `id` indexes ValueTable::sets()
+    expr,    ///< computed from device answers; `id` is an ExprId
+    target,  ///< a selector or imported function; `target`
+  } kind = Kind::unknown;
+  bool stale = false;  ///< a call that could have changed it lies between
+  std::uint32_t base = 0, id = 0;
+  std::int64_t offset = 0;
+  const Target* target = nullptr;
+  friend bool operator==(const AbstractValue&, const AbstractValue&) = default;
+};
+
+/// What an address is relative to. Bases are compared by number only.
+struct Base {
+  enum class Kind : std::uint8_t {
+    number,     ///< base 0: no base
+    stack,      ///< base 1: sp at entry
+    parameter,  ///< `at` = register number at entry
+    result,     ///< what the call at `at` returned
+    loaded,     ///< what is stored at bases[parent] + offset
+  } kind = Kind::number;
+  std::uint64_t at = 0;
+  std::uint32_t parent = 0;
+  std::int64_t offset = 0;
+  bool device = false, device_list = false;
+  auto key() const { return std::tie(kind, at, parent, offset); }
+};
+
+/// The bases and number sets of one function.
+class ValueTable {
+ public:
+  ValueTable();
+  std::uint32_t base(Base base);
+  const Base& base(std::uint32_t id) const { return bases_[id]; }
+  void mark_device(std::uint32_t id) { bases_[id].device = true; }
+  void mark_device_list(std::uint32_t id) { bases_[id].device_list = true; }
+  /// "parameter 0", "object from 0x67e0", "[parameter 0 + 0x8]".
+  std::string describe(std::uint32_t base) const;
+
+  std::uint32_t set(std::vector<std::int64_t> numbers);
+  const std::vector<std::int64_t>& set(std::uint32_t id) const { return sets_[id]; }
+
+ private:
+  std::vector<Base> bases_;
+  std::map<std::tuple<Base::Kind, std::uint64_t, std::uint32_t, std::int64_t>, std::uint32_t>
+      base_index_;
+  std::vector<std::vector<std::int64_t>> sets_;
+  std::map<std::vector<std::int64_t>, std::uint32_t> set_index_;
+};
+
+inline AbstractValue number(std::int64_t n) {
+  AbstractValue value;
+  value.kind = AbstractValue::Kind::linear;
+  value.offset = n;
+  return value;
+}
+inline AbstractValue address(std::uint32_t base, std::int64_t offset) {
+  AbstractValue value = number(offset);
+  value.base = base;
+  return value;
+}
+inline AbstractValue expression(ExprId id) {
+  AbstractValue value;
+  value.kind = AbstractValue::Kind::expr;
+  value.id = id;
+  return value;
+}
+inline AbstractValue held(const Target* target) {
+  AbstractValue value;
+  value.kind = AbstractValue::Kind::target;
+  value.target = target;
+  return value;
+}
+inline bool is_number(const AbstractValue& v) {
+  return v.kind == AbstractValue::Kind::linear && v.base == 0;
+}
+inline bool is_based(const AbstractValue& v) {
+  return v.kind == AbstractValue::Kind::linear && v.base != 0;
+}
+
+/// What the last compare or test left in NZCV.
+struct FlagState {
+  enum class Kind : std::uint8_t { unknown, compare, test } kind = Kind::unknown;
+  AbstractValue left, right;
+  ExprId guard = 1;       ///< ccmp: the compare happened only if this holds
+  std::uint8_t nzcv = 0;  ///< ccmp: the flags otherwise
+  std::uint64_t at = 0;   ///< the instruction, to tell unknown comparisons apart
+  friend bool operator==(const FlagState&, const FlagState&) = default;
+};
+
+struct Cell {
+  std::uint32_t base = 0;
+  std::int64_t offset = 0;
+  std::uint8_t size = 0;
+  AbstractValue value;
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+/// What is known at one point of a function.
+struct MachineState {
+  std::array<AbstractValue, 32> regs;  ///< x0..x30, sp
+  FlagState flags;
+  std::vector<Cell> cells;  ///< sorted by base, offset
+
+  static constexpr std::size_t kMaxCells = 512;
+  const Cell* cell(std::uint32_t base, std::int64_t offset) const;
+  /// Stores; forgets what the bytes overlap.
+  void store(std::uint32_t base, std::int64_t offset, std::uint8_t size,
+             const AbstractValue& value);
+  friend bool operator==(const MachineState&, const MachineState&) = default;
+};
+
+}  // namespace metaldoctor
