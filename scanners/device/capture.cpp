@@ -11,6 +11,8 @@ namespace metaldoctor {
 namespace {
 
 constexpr std::int64_t kExactInteger = std::int64_t{1} << 53;
+/// Rows of one list. A probe asks a few hundred questions; what looks a key up does so in turn.
+constexpr std::size_t kMostRows = 10'000;
 
 constexpr std::array<std::pair<CaptureSource::Kind, std::string_view>, 4> kSourceKinds{{
     {CaptureSource::Kind::live, "live"},
@@ -206,6 +208,12 @@ Result<Capture> CaptureReader::read(const Json& document) {
   capture.system.cpu_brand = text_of(system, "cpu_brand");
   if (const auto it = system.find("is_virtual"); it != system.end() && it->is_boolean()) {
     capture.system.is_virtual = it->get<bool>();
+  }
+  for (const char* list : {"answers", "facts", "unknown"}) {
+    const auto rows = document.find(list);
+    if (rows == document.end() || rows->size() <= kMostRows) continue;
+    return fail(Fault::input, "capture-too-large", at(fmt::format("/{}", list)),
+                fmt::format("{} rows, more than {}", rows->size(), kMostRows));
   }
   if (auto done = read_answers(document.value("answers", Json::array()), capture); !done) {
     return tl::unexpected(done.error());

@@ -126,6 +126,17 @@ TEST(Capture, AliasesBecomeCanonical) {
   GTEST_FAIL() << "no boolean query with an alias is left to test with";
 }
 
+TEST(Capture, TooManyRowsAreRefused) {
+  std::string rows;
+  for (int i = 0; i < 10'001; ++i) {
+    rows += (i == 0 ? "" : ",") + answer("supportsTextureSampleCount:", std::to_string(i), "true");
+  }
+  const auto capture = read(answers(rows));
+  ASSERT_FALSE(capture);
+  EXPECT_EQ(capture.error().code, "capture-too-large");
+  EXPECT_THAT(capture.error().where, HasSubstr("/answers"));
+}
+
 struct Identity {
   std::string name, cpu_brand, hw_model;
   std::optional<bool> is_virtual, expected;
