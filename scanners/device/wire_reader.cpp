@@ -199,6 +199,12 @@ void ProbeReader::finish(Capture& capture, std::set<QueryKey>& told) {
   }
 }
 
+/// Records that begin with a process id.
+bool is_of_journal(const WireLine& line) {
+  static constexpr std::array<std::string_view, 4> names{"process", "profile", "install", "asked"};
+  return std::ranges::any_of(names, [&](std::string_view name) { return line.is(name); });
+}
+
 /// Gathers the lines of a journal, process by process.
 class JournalReader {
  public:
@@ -239,14 +245,12 @@ bool JournalReader::line(const WireLine& line, JournalProcess& process) {
   } else if (line.is("install")) {
     process.installs.push_back(
         {line.text(1), line.text(2), line.number_at(3), line.text(4), line.text(5)});
-  } else if (line.is("asked")) {
+  } else {
     const auto key = tables_.canonical({line.text(2), line.arguments(3)});
     if (!key) return false;
     process.asked.push_back(
         {line.text(1), *key, line.value(4), line.value(5), line.text(6), line.number_at(7)});
     process.full = process.asked.size() >= wire::kMostQuestions;
-  } else {
-    return false;
   }
   return true;
 }
@@ -258,8 +262,7 @@ Journal JournalReader::read(WireText text) {
   for (const WireLine& each : text.lines) {
     // A process id that comes again after "process" is another process: they are reused.
     if (each.is("process")) by_pid_.erase(each.number_at(0));
-    JournalProcess* process =
-        each.record->fields[0] == wire::Field::number ? process_of(each.number_at(0)) : nullptr;
+    JournalProcess* process = is_of_journal(each) ? process_of(each.number_at(0)) : nullptr;
     if (process && line(each, *process)) continue;
     ++out_.damaged_count;
     out_.damaged.push_back({each.number, "a journal has no such line"});
