@@ -11,7 +11,7 @@ Interpreter::Callee Interpreter::callee(const MachineState& state, const Insn& i
   Callee out;
   if (insn.op == Op::blr || insn.op == Op::br) {
     const AbstractValue value = get(state, insn.rn);
-    if (value.kind == AbstractValue::Kind::target) out.target = value.target;
+    if (value.kind == AbstractValue::Kind::target) out.target = value.target();
     if (is_number(value)) out.address = static_cast<std::uint64_t>(value.offset);
     return out;
   }
@@ -63,12 +63,24 @@ void Interpreter::call(MachineState& state, const Insn& insn) {
   if (to.target->sends) return message(state, insn, *to.target, to.target->route, tail);
   const AbstractValue selector = get(state, 1);
   const bool sends = to.target->function && to.target->function->role == FunctionRole::message;
-  if (sends && selector.kind == AbstractValue::Kind::target && !selector.target->imported) {
-    if (recording_) out_.mentions.push_back({insn.address, 0, selector.target});
-    return message(state, insn, *selector.target, selector.target->route, tail);
+  if (sends && selector.kind == AbstractValue::Kind::target && !selector.target()->imported) {
+    if (recording_) out_.mentions.push_back({insn.address, 0, selector.target()});
+    return message(state, insn, *selector.target(), selector.target()->route, tail);
   }
   function_call(state, insn, *to.target, tail);
 }
+
+namespace {
+
+void make_stale(MachineState& state, std::uint32_t base) {
+  const auto fresh = [&](const Cell& cell) { return cell.base == base && !cell.value.stale; };
+  const auto& cells = state.memory.cells();
+  if (!std::any_of(cells.begin(), cells.end(), fresh)) return;
+  for (Cell& cell : state.memory.edit())
+    if (cell.base == base) cell.value.stale = true;
+}
+
+}  // namespace
 
 /// What every call may change: the registers of the calling convention, the part of the stack it
 /// was given, and, through code of this image, fields and globals.
@@ -83,24 +95,21 @@ void Interpreter::clobber(MachineState& state, const Insn& insn, bool local_code
         !(is_number(passed) && program_.image().maps(static_cast<std::uint64_t>(passed.offset))))
       continue;
     if (passed.base == 1) {
-      std::erase_if(state.cells, [&](const Cell& cell) {
+      state.forget([&](const Cell& cell) {
         return cell.base == 1 && cell.offset >= passed.offset &&
-               cell.offset < passed.offset + kLocalBytes && !keeps(cell.value);
+               cell.offset - passed.offset < kLocalBytes && !keeps(cell.value);
       });
     } else if (passed.base != 0) {
-      for (Cell& cell : state.cells)
-        if (cell.base == passed.base) cell.value.stale = true;
+      make_stale(state, passed.base);
     }
   }
-  if (local_code) {
-    for (Cell& cell : state.cells)
-      if (cell.base == 0) cell.value.stale = true;
-    // Numbers in memory would become wrong constants; pointers and answers are kept, as stale.
-    std::erase_if(state.cells, [&](const Cell& cell) {
+  if (local_code) make_stale(state, 0);
+  // Numbers in memory would become wrong constants; pointers and answers are kept, as stale.
+  if (local_code)
+    state.forget([](const Cell& cell) {
       return cell.base != 1 && cell.value.stale &&
              (is_number(cell.value) || cell.value.kind == AbstractValue::Kind::set);
     });
-  }
   for (std::uint8_t reg = 0; reg <= 18; ++reg) state.regs[reg] = {};
   state.regs[30] = {};
   state.flags = {};

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMaxWeight = 160;
 constexpr std::size_t kMaxNodes = 200'000;
+constexpr std::size_t kMaxFactored = 24;  // operands; factoring looks at all pairs
 
 constexpr std::array<std::string_view, 6> kCompareText = {"==", "!=", "<", "<=", ">", ">="};
 constexpr std::array<Compare, 6> kOpposite = {Compare::not_equal,     Compare::equal,
@@ -32,6 +33,10 @@ bool holds(Compare op, std::int64_t a, std::int64_t b) {
     default:
       return a >= b;
   }
+}
+
+bool contains_operand(const std::vector<ExprId>& operands, ExprId id) {
+  return std::find(operands.begin(), operands.end(), id) != operands.end();
 }
 
 /// A string literal of the predicate grammar, which has no escapes.
@@ -140,6 +145,13 @@ ExprId Expressions::negation(ExprId a) {
   if (node.kind == ExprKind::compare)
     return compare(kOpposite[static_cast<std::size_t>(node.op)], node.operands[0],
                    node.operands[1]);
+  // De Morgan: "not" stays at the leaves, where simplification sees it.
+  if (node.kind == ExprKind::conjunction || node.kind == ExprKind::disjunction) {
+    const bool was_and = node.kind == ExprKind::conjunction;
+    std::vector<ExprId> operands = node.operands;
+    for (ExprId& operand : operands) operand = negation(operand);
+    return junction(was_and ? ExprKind::disjunction : ExprKind::conjunction, std::move(operands));
+  }
   Node out;
   out.kind = ExprKind::negation;
   out.boolean = true;
@@ -157,35 +169,84 @@ void Expressions::flatten(ExprKind kind, const std::vector<ExprId>& in,
   }
 }
 
-/// One round of absorption among the operands of an or (and dually of an and): x or (x and y) is
-/// x, and x or (not x and y) is x or y. True if something changed.
+/// `id`, given that `fact` is true (or false): fact's occurrences become constants.
+ExprId Expressions::assume(ExprId id, ExprId fact, bool truth) {
+  if (budget_ == 0) return id;
+  --budget_;
+  if (id == fact) return constant(truth);
+  const Node& node = nodes_[id];
+  if (node.kind == ExprKind::negation && node.operands[0] == fact) return constant(!truth);
+  if (nodes_[fact].kind == ExprKind::negation && nodes_[fact].operands[0] == id)
+    return constant(!truth);
+  if (node.kind != ExprKind::conjunction && node.kind != ExprKind::disjunction) return id;
+  const ExprKind kind = node.kind;
+  const std::vector<ExprId> operands = node.operands;  // a copy: building moves the nodes
+  // (a or b) is true, so (not a and not b and ...) is false; and the dual.
+  const ExprKind clashing = truth ? ExprKind::conjunction : ExprKind::disjunction;
+  const ExprKind fact_kind = truth ? ExprKind::disjunction : ExprKind::conjunction;
+  if (kind == clashing && nodes_[fact].kind == fact_kind) {
+    const std::vector<ExprId> parts = nodes_[fact].operands;
+    if (std::all_of(parts.begin(), parts.end(),
+                    [&](ExprId part) { return contains_operand(operands, negation(part)); }))
+      return constant(!truth);
+  }
+  std::vector<ExprId> changed;
+  for (const ExprId operand : operands) changed.push_back(assume(operand, fact, truth));
+  return changed == operands ? id : junction(kind, std::move(changed));
+}
+
+/// One simplification among operands: inside an and, the other operands are true; inside an or
+/// they are false. That is absorption, and x or (not x and y) = x or y. True if one changed.
 bool Expressions::absorb(ExprKind kind, std::vector<ExprId>& operands) {
-  const ExprKind dual =
-      kind == ExprKind::disjunction ? ExprKind::conjunction : ExprKind::disjunction;
+  if (operands.size() * operands.size() > budget_) return false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (nodes_[operands[i]].kind != dual) continue;
-    const std::vector<ExprId> inner = nodes_[operands[i]].operands;
-    std::vector<ExprId> kept;
-    bool dropped = false;
-    for (const ExprId part : inner) {
-      if (std::find(operands.begin(), operands.end(), part) != operands.end()) {
-        dropped = true;  // the whole operand says nothing new
-        break;
-      }
-      const ExprId opposite = negation(part);
-      if (std::find(operands.begin(), operands.end(), opposite) == operands.end())
-        kept.push_back(part);
-    }
-    if (dropped) {
-      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));
-      return true;
-    }
-    if (kept.size() != inner.size()) {
-      operands[i] = junction(dual, kept);
+    if (nodes_[operands[i]].operands.size() < 2) continue;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (i == k) continue;
+      const ExprId simpler = assume(operands[i], operands[k], kind == ExprKind::conjunction);
+      if (simpler == operands[i]) continue;
+      operands[i] = simpler;
       return true;
     }
   }
   return false;
+}
+
+/// (c and x) or (c and not x) = c, and the dual; then what all operands share is taken out.
+/// True if something changed.
+bool Expressions::factor(ExprKind kind, std::vector<ExprId>& operands) {
+  const ExprKind dual =
+      kind == ExprKind::disjunction ? ExprKind::conjunction : ExprKind::disjunction;
+  if (operands.size() < 2 || operands.size() > kMaxFactored || budget_ < kMaxFactored) return false;
+  budget_ -= operands.size();
+  const auto parts = [&](ExprId id) {
+    return nodes_[id].kind == dual ? nodes_[id].operands : std::vector<ExprId>{id};
+  };
+  const auto without = [&](ExprId id, const std::vector<ExprId>& common) {
+    std::vector<ExprId> rest = parts(id);
+    std::erase_if(rest, [&](ExprId part) { return contains_operand(common, part); });
+    return junction(dual, std::move(rest));
+  };
+  std::vector<ExprId> shared = parts(operands[0]);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    std::erase_if(shared, [&](ExprId part) { return !contains_operand(parts(operands[i]), part); });
+    for (std::size_t k = i + 1; k < operands.size(); ++k) {
+      std::vector<ExprId> common = parts(operands[i]);
+      std::erase_if(common,
+                    [&](ExprId part) { return !contains_operand(parts(operands[k]), part); });
+      if (common.empty()) continue;
+      if (without(operands[k], common) != negation(without(operands[i], common))) continue;
+      operands[i] = junction(dual, common);
+      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(k));
+      return true;
+    }
+  }
+  if (shared.empty()) return false;
+  std::vector<ExprId> rests;
+  for (const ExprId operand : operands) rests.push_back(without(operand, shared));
+  shared.push_back(junction(kind, std::move(rests)));
+  operands = {junction(dual, std::move(shared))};
+  return true;
 }
 
 ExprId Expressions::junction(ExprKind kind, std::vector<ExprId> operands) {
@@ -198,16 +259,14 @@ ExprId Expressions::junction(ExprKind kind, std::vector<ExprId> operands) {
     for (const ExprId operand : flat) {
       if (operand == neutral) continue;
       if (operand == 1 - neutral) return operand;
-      if (std::find(operands.begin(), operands.end(), operand) == operands.end())
-        operands.push_back(operand);
+      if (!contains_operand(operands, operand)) operands.push_back(operand);
     }
     for (const ExprId operand : operands)
       if (nodes_[operand].kind == ExprKind::negation &&
-          std::find(operands.begin(), operands.end(), nodes_[operand].operands[0]) !=
-              operands.end())
+          contains_operand(operands, nodes_[operand].operands[0]))
         return 1 - neutral;
     if (operands.size() > kMaxWeight) return unknown("too large");
-    if (!absorb(kind, operands)) break;
+    if (!absorb(kind, operands) && !factor(kind, operands)) break;
   }
   if (operands.empty()) return neutral;
   if (operands.size() == 1) return operands[0];

@@ -56,6 +56,10 @@ class Expressions {
   /// condition ? a : b, of truth values.
   ExprId select(ExprId condition, ExprId a, ExprId b);
 
+  /// Simplification stops after so many steps, until the next call: one function's worth. What is
+  /// built then is right, but longer.
+  void allow_steps(std::size_t steps) { budget_ = steps; }
+
   ExprKind kind(ExprId id) const { return nodes_[id].kind; }
   bool is_boolean(ExprId id) const { return nodes_[id].boolean; }
   /// True if it holds an answer, an environment variable, an OS check or a text test.
@@ -89,6 +93,8 @@ class Expressions {
   ExprId junction(ExprKind kind, std::vector<ExprId> operands);
   void flatten(ExprKind kind, const std::vector<ExprId>& in, std::vector<ExprId>& out) const;
   bool absorb(ExprKind kind, std::vector<ExprId>& operands);
+  bool factor(ExprKind kind, std::vector<ExprId>& operands);
+  ExprId assume(ExprId id, ExprId fact, bool truth);
   std::uint32_t intern(std::string_view text);
   ExprId leaf(ExprKind kind, std::string_view text, bool boolean);
   std::string print(ExprId id, int binding) const;
@@ -97,6 +103,7 @@ class Expressions {
   struct Less {
     bool operator()(const Node& a, const Node& b) const { return a.key() < b.key(); }
   };
+  std::size_t budget_ = 100'000;
   std::vector<Node> nodes_;
   std::map<Node, ExprId, Less> index_;
   std::vector<std::string> texts_;

@@ -147,7 +147,7 @@ void Interpreter::other(MachineState& state, const Insn& insn) {
   set(state, insn.ra, {}, true);
   if (insn.sets_flags) state.flags = {};
   // An atomic or vector store to memory that is not followed: fields may have changed.
-  if (insn.size) std::erase_if(state.cells, [](const Cell& cell) { return cell.base != 1; });
+  if (insn.size) state.forget([](const Cell& cell) { return cell.base != 1; });
 }
 
 void Interpreter::form_address(MachineState& state, const Insn& insn) {

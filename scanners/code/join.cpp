@@ -19,6 +19,16 @@ ExprId PathConditions::edge(std::uint32_t from, std::uint32_t to, ExprId reached
                            block.successors[0] == to ? taken : expressions_.negation(taken));
 }
 
+bool PathConditions::interesting(std::uint32_t dominator, std::uint32_t block) const {
+  const std::uint32_t first = flow_.position[dominator], last = flow_.position[block];
+  if (last < first || last - first > kMaxRegion) return false;
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ExprId condition = branches_[flow_.order[i]];
+    if (condition != UINT32_MAX && expressions_.is_interesting(condition)) return true;
+  }
+  return false;
+}
+
 std::optional<std::vector<ExprId>> PathConditions::edges(std::uint32_t dominator,
                                                          std::uint32_t block,
                                                          const std::vector<std::uint32_t>& from) {
@@ -80,10 +90,16 @@ AbstractValue StateJoin::gate(const std::vector<AbstractValue>& values) {
     else
       return {};
   }
+  // Numbers selected by branches that have nothing to do with answers are not worth the work.
+  const bool any = std::any_of(truths.begin(), truths.end(),
+                               [&](ExprId id) { return expressions_.is_interesting(id); });
   if (!edges_known_) {
-    edges_ = conditions_.edges(dominator_, block_, from_);
+    branches_matter_ = conditions_.interesting(dominator_, block_);
     edges_known_ = true;
+    edges_.reset();
   }
+  if (!any && !branches_matter_) return {};
+  if (!edges_) edges_ = conditions_.edges(dominator_, block_, from_);
   if (!edges_) return {};
   // Edges that bring the same value count as one.
   std::vector<std::pair<ExprId, ExprId>> ways;  // value, condition
@@ -139,14 +155,22 @@ AbstractValue StateJoin::merge(const std::vector<AbstractValue>& values, bool wi
 }
 
 void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, MachineState& out) {
+  const bool shared = std::all_of(incoming.begin(), incoming.end(), [&](const Incoming& edge) {
+    return edge.state->memory.same_as(incoming.front().state->memory);
+  });
+  if (shared) {
+    out.memory = incoming.front().state->memory;
+    return;
+  }
+  std::vector<Cell>& joined = out.memory.edit();
   // Walk all cell lists side by side; they are sorted.
   std::vector<std::size_t> at(incoming.size(), 0);
   std::vector<AbstractValue> values;
   for (;;) {
     const Cell* least = nullptr;
     for (std::size_t i = 0; i < incoming.size(); ++i) {
-      if (at[i] >= incoming[i].state->cells.size()) continue;
-      const Cell& cell = incoming[i].state->cells[at[i]];
+      if (at[i] >= incoming[i].state->memory.cells().size()) continue;
+      const Cell& cell = incoming[i].state->memory.cells()[at[i]];
       if (!least || std::pair(cell.base, cell.offset) < std::pair(least->base, least->offset))
         least = &cell;
     }
@@ -154,8 +178,8 @@ void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, Ma
     values.clear();
     bool same_size = true;
     for (std::size_t i = 0; i < incoming.size(); ++i) {
-      if (at[i] >= incoming[i].state->cells.size()) continue;
-      const Cell& cell = incoming[i].state->cells[at[i]];
+      if (at[i] >= incoming[i].state->memory.cells().size()) continue;
+      const Cell& cell = incoming[i].state->memory.cells()[at[i]];
       if (cell.base != least->base || cell.offset != least->offset) continue;
       same_size &= cell.size == least->size;
       values.push_back(cell.value);
@@ -171,7 +195,7 @@ void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, Ma
                        cell.value.kind != AbstractValue::Kind::set && !is_number(cell.value);
     if (!same_size || (!everywhere && !keeps)) continue;
     cell.value = everywhere ? merge(values, widen) : cell.value;
-    if (cell.value.kind != AbstractValue::Kind::unknown) out.cells.push_back(cell);
+    if (cell.value.kind != AbstractValue::Kind::unknown) joined.push_back(cell);
   }
 }
 

@@ -25,6 +25,8 @@ class PathConditions {
   /// large to look at.
   std::optional<std::vector<ExprId>> edges(std::uint32_t dominator, std::uint32_t block,
                                            const std::vector<std::uint32_t>& from);
+  /// Whether a branch between the two tests an answer, a variable or the like.
+  bool interesting(std::uint32_t dominator, std::uint32_t block) const;
 
  private:
   ExprId edge(std::uint32_t from, std::uint32_t to, ExprId reached);
@@ -59,7 +61,7 @@ class StateJoin {
   std::uint32_t block_ = 0, dominator_ = 0;
   std::vector<std::uint32_t> from_;
   std::optional<std::vector<ExprId>> edges_;
-  bool edges_known_ = false;
+  bool edges_known_ = false, branches_matter_ = false;
 };
 
 }  // namespace metaldoctor

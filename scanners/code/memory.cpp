@@ -132,9 +132,9 @@ void Interpreter::write(MachineState& state, const Place& at, const Insn& insn, 
       value.kind == AbstractValue::Kind::expr && expressions_.is_interesting(value.id);
   if (answers && at.base != 1)
     out_.stores.push_back({insn.address, at.base, at.offset, insn.size, value});
-  if (at.base == 0 && value.kind == AbstractValue::Kind::target && value.target &&
-      !value.target->imported)
-    out_.registered.emplace_back(static_cast<std::uint64_t>(at.offset), value.target->name);
+  if (at.base == 0 && value.kind == AbstractValue::Kind::target && value.target() &&
+      !value.target()->imported)
+    out_.registered.emplace_back(static_cast<std::uint64_t>(at.offset), value.target()->name);
 }
 
 void Interpreter::store(MachineState& state, const Insn& insn) {

@@ -10,6 +10,7 @@ namespace metaldoctor {
 namespace {
 
 constexpr int kMaxRounds = 8;
+constexpr std::size_t kSimplificationSteps = 50'000;
 constexpr std::size_t kMaxBlocks = 20'000;
 constexpr std::size_t kMaxLiveCells = 400'000;  // of all blocks that wait for a successor
 
@@ -30,9 +31,8 @@ class FunctionRun {
     inputs_.resize(out_.flow.blocks.size());
     outputs_.resize(out_.flow.blocks.size());
     waiting_.resize(out_.flow.blocks.size());
-    if (out_.flow.has_loop) settle();
     interpreter_.record(true);
-    pass();
+    settle();
     finish();
   }
 
@@ -41,7 +41,7 @@ class FunctionRun {
   /// if not, they forget everything.
   void settle() {
     for (int round = 0; round < kMaxRounds; ++round)
-      if (!pass()) return;
+      if (!pass() || !out_.flow.has_loop) return;
     out_.exact = false;
     forget_in_loops_ = true;
     pass();
@@ -50,6 +50,7 @@ class FunctionRun {
 
   bool pass() {
     bool changed = false;
+    out_.clear_events();
     StateJoin joiner(out_.flow, out_.conditions, expressions_, out_.values);
     for (std::uint32_t b = 0; b < waiting_.size(); ++b) waiting_[b] = forward_edges(b);
     for (const std::uint32_t block : out_.flow.order) {
@@ -85,7 +86,7 @@ class FunctionRun {
   void release_predecessors(std::uint32_t block) {
     for (const std::uint32_t from : out_.flow.blocks[block].predecessors)
       if (!out_.flow.is_back_edge(from, block) && outputs_[from] && --waiting_[from] == 0) {
-        live_cells_ -= outputs_[from]->cells.size();
+        live_cells_ -= outputs_[from]->memory.cells().size();
         outputs_[from].reset();
       }
   }
@@ -125,7 +126,7 @@ class FunctionRun {
     const MachineState& before = *inputs_[block];
     for (std::size_t reg = 0; reg < state.regs.size(); ++reg)
       if (!(state.regs[reg] == before.regs[reg])) state.regs[reg] = {};
-    std::erase_if(state.cells, [&](const Cell& cell) {
+    state.forget([&](const Cell& cell) {
       const Cell* old = before.cell(cell.base, cell.offset);
       return !old || !(*old == cell);
     });
@@ -139,11 +140,11 @@ class FunctionRun {
       interpreter_.step(state, insn);
     }
     if (live_cells_ > kMaxLiveCells) {
-      state.cells.clear();
+      state.memory.clear();
       out_.exact = false;
     }
-    if (outputs_[number]) live_cells_ -= outputs_[number]->cells.size();
-    live_cells_ += state.cells.size();
+    if (outputs_[number]) live_cells_ -= outputs_[number]->memory.cells().size();
+    live_cells_ += state.memory.cells().size();
     outputs_[number] = std::move(state);
   }
 
@@ -194,6 +195,15 @@ class FunctionRun {
 
 }  // namespace
 
+void FunctionTrace::clear_events() {
+  calls.clear();
+  stores.clear();
+  loads.clear();
+  selects.clear();
+  mentions.clear();
+  registered.clear();
+}
+
 Tracer::Tracer(const Program& program, Decoder& decoder, Expressions& expressions)
     : program_(program), decoder_(decoder), expressions_(expressions) {}
 
@@ -206,6 +216,7 @@ FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
   out.code =
       decoder_.decode(bytes->first(std::min<std::uint64_t>(bytes->size(), out.end - begin)), begin);
   if (out.code.empty()) return out;
+  expressions_.allow_steps(kSimplificationSteps);
   FunctionRun(program_, expressions_, out).run();
   const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };
   std::sort(out.calls.begin(), out.calls.end(), by_address);

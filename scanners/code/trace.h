@@ -71,6 +71,7 @@ struct FunctionTrace {
   MachineState exit;          ///< joined over all returns
   ExprId returned = kNoExpr;  ///< x0 at every return, if computed from answers
   std::vector<std::pair<std::uint64_t, std::string_view>> registered;  ///< global, selector
+  void clear_events();
   bool exact = true;  ///< false: loops were too deep, registers were forgotten there
 };
 

@@ -58,24 +58,49 @@ bool before(const Cell& cell, std::pair<std::uint32_t, std::int64_t> at) {
 
 }  // namespace
 
+const std::vector<Cell>& CellStore::none() {
+  static const std::vector<Cell> empty;
+  return empty;
+}
+
+std::vector<Cell>& CellStore::edit() {
+  if (!cells_)
+    cells_ = std::make_shared<std::vector<Cell>>();
+  else if (cells_.use_count() > 1)
+    cells_ = std::make_shared<std::vector<Cell>>(*cells_);
+  return *cells_;
+}
+
 const Cell* MachineState::cell(std::uint32_t base, std::int64_t offset) const {
+  const auto& cells = memory.cells();
   const auto found = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset), before);
   return found != cells.end() && found->base == base && found->offset == offset ? &*found : nullptr;
 }
 
 void MachineState::store(std::uint32_t base, std::int64_t offset, std::uint8_t size,
                          const AbstractValue& value) {
-  auto first = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset - 15), before);
-  auto keep = first;
-  while (keep != cells.end() && keep->base == base && keep->offset < offset + size) {
-    if (keep->offset + keep->size > offset)
-      keep = cells.erase(keep);
+  if (offset < INT64_MIN + 16 || offset > INT64_MAX - 16) return;
+  const auto& known = memory.cells();
+  const auto near =
+      std::lower_bound(known.begin(), known.end(), std::pair(base, offset - 15), before);
+  const bool forgets = value.kind == AbstractValue::Kind::unknown;
+  if (forgets && (near == known.end() || near->base != base || near->offset >= offset + size))
+    return;
+  auto& cells = memory.edit();
+  auto at = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset - 15), before);
+  while (at != cells.end() && at->base == base && at->offset < offset + size) {
+    if (at->offset == offset && at->size == size && !forgets) {
+      at->value = value;
+      return;
+    }
+    if (at->offset + at->size > offset)
+      at = cells.erase(at);
     else
-      ++keep;
+      ++at;
   }
-  if (value.kind == AbstractValue::Kind::unknown || cells.size() >= kMaxCells) return;
-  const auto at = std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset), before);
-  cells.insert(at, Cell{base, offset, size, value});
+  if (forgets || cells.size() >= kMaxCells) return;
+  cells.insert(std::lower_bound(cells.begin(), cells.end(), std::pair(base, offset), before),
+               Cell{base, offset, size, value});
 }
 
 }  // namespace metaldoctor

@@ -1,7 +1,9 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,16 +19,24 @@ struct AbstractValue {
   enum class Kind : std::uint8_t {
     unknown,
     linear,  ///< base + offset; base 0 is a plain number or address
-    set,     ///< one of a few numbers; `id` indexes ValueTable::sets()
+    set,     ///< one of a few numbers; `id` indexes ValueTable::set()
     expr,    ///< computed from device answers; `id` is an ExprId
-    target,  ///< a selector or imported function; `target`
+    target,  ///< a selector or imported function; target()
   } kind = Kind::unknown;
   bool stale = false;  ///< a call that could have changed it lies between
-  std::uint32_t base = 0, id = 0;
-  std::int64_t offset = 0;
-  const Target* target = nullptr;
-  friend bool operator==(const AbstractValue&, const AbstractValue&) = default;
+  union {
+    std::uint32_t base = 0;  ///< kind linear
+    std::uint32_t id;        ///< kinds set and expr
+  };
+  std::int64_t offset = 0;  ///< kind linear; kind target keeps its pointer here
+
+  const Target* target() const { return reinterpret_cast<const Target*>(offset); }
+  // By hand: unions have no default comparison. Small on purpose: states hold hundreds of values.
+  friend bool operator==(const AbstractValue& a, const AbstractValue& b) {
+    return a.kind == b.kind && a.stale == b.stale && a.base == b.base && a.offset == b.offset;
+  }
 };
+static_assert(sizeof(AbstractValue) == 16);
 
 /// What an address is relative to. Bases are compared by number only.
 struct Base {
@@ -86,7 +96,7 @@ inline AbstractValue expression(ExprId id) {
 inline AbstractValue held(const Target* target) {
   AbstractValue value;
   value.kind = AbstractValue::Kind::target;
-  value.target = target;
+  value.offset = reinterpret_cast<std::intptr_t>(target);
   return value;
 }
 inline bool is_number(const AbstractValue& v) {
@@ -114,17 +124,40 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
+/// The memory that is known, sorted by base and offset. Copies share their cells until one is
+/// changed: most blocks of a large function store nothing.
+class CellStore {
+ public:
+  const std::vector<Cell>& cells() const { return cells_ ? *cells_ : none(); }
+  std::vector<Cell>& edit();
+  void clear() { cells_.reset(); }
+  bool same_as(const CellStore& other) const { return cells_ == other.cells_; }
+  friend bool operator==(const CellStore& a, const CellStore& b) {
+    return a.same_as(b) || a.cells() == b.cells();
+  }
+
+ private:
+  static const std::vector<Cell>& none();
+  std::shared_ptr<std::vector<Cell>> cells_;
+};
+
 /// What is known at one point of a function.
 struct MachineState {
   std::array<AbstractValue, 32> regs;  ///< x0..x30, sp
   FlagState flags;
-  std::vector<Cell> cells;  ///< sorted by base, offset
+  CellStore memory;
 
   static constexpr std::size_t kMaxCells = 512;
   const Cell* cell(std::uint32_t base, std::int64_t offset) const;
   /// Stores; forgets what the bytes overlap.
   void store(std::uint32_t base, std::int64_t offset, std::uint8_t size,
              const AbstractValue& value);
+  /// Forgets the cells that `gone` says yes to.
+  template <typename Predicate>
+  void forget(const Predicate& gone) {
+    const auto& cells = memory.cells();
+    if (std::any_of(cells.begin(), cells.end(), gone)) std::erase_if(memory.edit(), gone);
+  }
   friend bool operator==(const MachineState&, const MachineState&) = default;
 };
 
