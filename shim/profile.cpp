@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <set>
@@ -14,6 +15,8 @@ constexpr std::int64_t kExactInteger = std::int64_t{1} << 53;
 
 constexpr std::array<std::string_view, 2> kCallers{"all", "app"};
 constexpr std::array<std::string_view, 2> kScopes{"process", "tree"};
+constexpr std::array<std::string_view, 4> kReasonsToLeave{"same-as-host", "not-asked", "above-host",
+                                                          "not-needed"};
 
 std::string text_of(const Json& object, const char* field) {
   const auto found = object.find(field);
@@ -50,8 +53,14 @@ class ProfileReader {
       const Json& row = json["left_alone"][i];
       auto key = read_key(row, fmt::format("/left_alone/{}", i));
       if (!key) return tl::unexpected(std::move(key).error());
+      const std::string why = text_of(row, "why");
+      if (!is_reason(why)) {
+        return error("profile-why", fmt::format("/left_alone/{}/why", i),
+                     fmt::format("expected {} or hazard:ID, found '{}'",
+                                 fmt::join(kReasonsToLeave, ", "), why));
+      }
       profile.left_alone.push_back(
-          {*std::move(key), text_of(row, "why"), text_of(row, "detail"), evidence_of(row)});
+          {*std::move(key), why, text_of(row, "detail"), evidence_of(row)});
     }
     return profile;
   }
@@ -61,6 +70,12 @@ class ProfileReader {
                                    std::string hint = {}) const {
     return fail(Fault::input, std::move(code), fmt::format("{}: {}", name_, pointer),
                 std::move(what), std::move(hint));
+  }
+
+  static bool is_reason(std::string_view why) {
+    constexpr std::string_view hazard = "hazard:";
+    if (why.starts_with(hazard)) return why.size() > hazard.size();
+    return std::find(kReasonsToLeave.begin(), kReasonsToLeave.end(), why) != kReasonsToLeave.end();
   }
 
   static Evidence evidence_of(const Json& row) {

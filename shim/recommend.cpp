@@ -233,9 +233,28 @@ class Advisor {
                                           broken.part.arguments.front()));
       }
       change.reason = problem.choices[entry].forced ? "set by the user" : reason(drop);
+      if (!is_known(situation_.guest_answer(answer.key))) {
+        change.reason += "; what this guest answers is not known";
+      }
       out_.proof.drops.push_back(std::move(drop));
       out_.profile.changes.push_back(std::move(change));
     }
+    for (PathState& state : out_.paths) {
+      if (state.verdict == PathState::Verdict::opens && state.because.empty()) {
+        state.because = mentioned_changes(state.path.predicate);
+      }
+    }
+  }
+
+  /// For a path that no single entry decides: more than one of them would do.
+  std::vector<std::string> mentioned_changes(const Predicate& predicate) const {
+    const std::set<Atom> atoms = predicate.atoms();
+    std::vector<std::string> changes;
+    for (const Answer& answer : chosen_) {
+      if (!atoms.contains({AtomKind::answer, answer.key, {}})) continue;
+      changes.push_back(fmt::format("{}={}", to_string(answer.key), to_string(answer.value)));
+    }
+    return changes;
   }
 
   static std::string reason(const SearchProof::Drop& drop) {
