@@ -178,7 +178,26 @@ class ImageAudit {
     ladder.address = trace.calls[run.calls.front()].address;
     ladder.function = placeholder(trace.begin);
     for (const std::size_t call : run.calls) ladder.sites.push_back(trace.calls[call].address);
+    for (const StoreEvent& store : trace.stores)
+      if (const auto shift = kept_by(trace, run, store)) {
+        const std::string where =
+            store.base
+                ? fmt::format("field [{}]+{:#x}", trace.values.describe(store.base), store.offset)
+                : fmt::format("global {:#x}", static_cast<std::uint64_t>(store.offset));
+        ladder.uses.push_back(*shift ? fmt::format("{} (value - {})", where, *shift) : where);
+      }
     out_.ladders.push_back(std::move(ladder));
+  }
+
+  /// How much lower than the ladder's values the stored ones are; none if they are others.
+  static std::optional<std::int64_t> kept_by(const FunctionTrace& trace, const LadderRun& run,
+                                             const StoreEvent& store) {
+    if (store.value.kind != AbstractValue::Kind::set) return std::nullopt;
+    const auto& numbers = trace.values.set(store.value.id);  // sorted
+    const std::int64_t low = std::min(run.first, run.last), high = std::max(run.first, run.last);
+    const bool whole =
+        numbers.size() == run.calls.size() && numbers.back() - numbers.front() == high - low;
+    return whole ? std::optional(low - numbers.front()) : std::nullopt;
   }
 
   /// Selector texts in string sections that nothing of the known routes leads to.

@@ -34,8 +34,13 @@ bool Interpreter::ends_here(const Insn& insn) const {
 std::optional<std::string_view> Interpreter::text_of(const AbstractValue& value) const {
   if (!is_number(value)) return std::nullopt;
   const auto vm = static_cast<std::uint64_t>(value.offset);
-  if (const auto text = cfstring_at(program_.image(), program_.fixups(), vm)) return text;
-  return program_.image().string_at(vm);
+  const Section* section = program_.image().section_at(vm);
+  if (!section) return std::nullopt;
+  if (section->name != "__cfstring") return program_.image().string_at(vm);
+  if (!program_.image().is_object()) return cfstring_at(program_.image(), program_.fixups(), vm);
+  // Object files: the pointer to the characters is a relocation.
+  const Relocation* text = program_.relocation(vm + 16);
+  return text && text->target ? program_.image().string_at(text->target) : std::nullopt;
 }
 
 bool Interpreter::is_device(const AbstractValue& value) const {

@@ -58,9 +58,19 @@ class GateFinder {
 
   void select(const SelectEvent& event) {
     Gate gate = make(event.condition, Gate::Where::Kind::select, event.address, 'S');
-    gate.if_true.strings = {fmt::format("{:#x}", event.if_true)};
-    gate.if_false.strings = {fmt::format("{:#x}", event.if_false)};
+    gate.if_true.strings = {chosen(event.if_true)};
+    gate.if_false.strings = {chosen(event.if_false)};
     out_.push_back(std::move(gate));
+  }
+
+  /// A selected number, or the text it points to.
+  std::string chosen(std::int64_t number) const {
+    const auto vm = static_cast<std::uint64_t>(number);
+    const Section* section = program_.image().section_at(vm);
+    if (section && section->name == "__cstring")
+      if (const auto text = program_.image().string_at(vm))
+        return std::string(text->substr(0, kMaxText));
+    return fmt::format("{:#x}", number);
   }
 
   void returned() {
@@ -77,7 +87,8 @@ class GateFinder {
       bool answers = false;
       const StoreEvent* last = &event;
       for (const StoreEvent& other : trace_.stores)
-        if (other.base == event.base && other.offset == event.offset) {
+        if (other.base == event.base && other.offset == event.offset &&
+            other.value.kind == AbstractValue::Kind::expr) {
           addresses.push_back(other.address);
           last = &other;
           answers |= expressions_.has_answer(other.value.id);

@@ -130,7 +130,7 @@ void Interpreter::write(MachineState& state, const Place& at, const Insn& insn, 
   if (!recording_) return;
   const bool answers =
       value.kind == AbstractValue::Kind::expr && expressions_.is_interesting(value.id);
-  if (answers && at.base != 1)
+  if ((answers || value.kind == AbstractValue::Kind::set) && at.base != 1)
     out_.stores.push_back({insn.address, at.base, at.offset, insn.size, value});
   if (at.base == 0 && value.kind == AbstractValue::Kind::target && value.target() &&
       !value.target()->imported)

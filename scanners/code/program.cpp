@@ -46,7 +46,7 @@ Result<Program> Program::read(const Image& image, const Fixups& fixups, const Vo
 
 Result<void> Program::read_object() {
   for (const Section& section : image_->sections()) {
-    if (!section.is_code()) continue;
+    if (!section.is_code() && section.name != "__cfstring") continue;
     auto found = read_relocations(*image_, section);
     if (!found) return tl::unexpected(found.error());
     relocations_.insert(relocations_.end(), found->begin(), found->end());

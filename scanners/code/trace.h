@@ -25,7 +25,7 @@ struct CallEvent {
   ExprId expr = kNoExpr;                   ///< what the result is
 };
 
-/// A value computed from answers was stored.
+/// A value computed from answers, or one of several numbers, was stored in a field or global.
 struct StoreEvent {
   std::uint64_t address = 0;
   std::uint32_t base = 0;
