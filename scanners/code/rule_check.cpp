@@ -98,10 +98,9 @@ std::vector<RuleCheck> check_rules(const App& app, const AppRange& range,
       if (how == Asked::yes) continue;
       check.outcome =
           how == Asked::no ? RuleCheck::Outcome::contradicted : RuleCheck::Outcome::open;
-      check.detail =
-          fmt::format(how == Asked::no ? "{} is not asked anywhere in the binary"
-                                       : "{} is not found, but not every site is resolved",
-                      to_string(atom.key));
+      check.detail = to_string(atom.key) + (how == Asked::no
+                                                ? " is not asked anywhere in the binary"
+                                                : " is not found, but not every site is resolved");
       if (how == Asked::no) break;
     }
     if (check.detail.empty()) check.detail = "every answer of the rule is asked";
