@@ -1,0 +1,177 @@
+#include "shim/emit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "scanners/macho/macho_file.h"
+#include "scanners/macho/sha256.h"
+#include "shim/sign.h"
+#include "tables/host_answers.h"
+
+extern "C" const std::uint8_t metaldoctor_template_begin[], metaldoctor_template_end[];
+
+namespace metaldoctor {
+namespace {
+
+constexpr std::string_view kTemplateText = "mdtemplate1;" METALDOCTOR_VERSION ";";
+
+bool is_above(const Value& wanted, const Value& host) {
+  if (const auto* truth = std::get_if<bool>(&wanted)) return *truth && host != Value{true};
+  const auto* number = std::get_if<std::int64_t>(&host);
+  return !number || std::get<std::int64_t>(wanted) > *number;
+}
+
+std::string above_text(const Answer& change, const Chip& chip,
+                       const std::optional<HostAnswer>& host) {
+  return fmt::format(
+      "{}={}: {} {}", to_string(change.key), to_string(change.value), chip.name,
+      host ? "answers " + to_string(host->answer.value) : "is not known to answer so");
+}
+
+/// What of the profile lies above the host, or cannot be shown not to.
+Result<std::vector<std::string>> above_bound(const Tables& tables, const Profile& profile,
+                                             const std::vector<Answer>& changes) {
+  OsKnowledge os;
+  os.assumed = tables.newest_macos();
+  os.exact = parse_os_version(profile.bound.os);
+  std::vector<const Chip*> chips;
+  if (!profile.bound.chip.empty()) {
+    chips = {tables.chip(profile.bound.chip)};
+    if (!chips[0]) {
+      return fail(Fault::refused, "bound-unknown", "profile: /bound/chip",
+                  fmt::format("the tables have no chip '{}'", profile.bound.chip),
+                  "`metaldoctor tables chips` lists them");
+    }
+  } else {
+    for (const Chip& chip : tables.chips()) {
+      if (chip.mac && chip.family) chips.push_back(&chip);
+    }
+  }
+  std::vector<std::string> above;
+  for (const Answer& change : changes) {
+    if (change.value == Value{false}) continue;
+    for (const Chip* chip : chips) {
+      const auto host = host_answer(tables, *chip, os, change.key);
+      if (!is_above(change.value, host ? host->answer.value : Value{})) continue;
+      above.push_back(above_text(change, *chip, host));
+      break;
+    }
+  }
+  return above;
+}
+
+/// Where the reserved section of a slice lies in the file.
+Result<std::uint64_t> reserved_section(const Image& image) {
+  const Section* section = image.section("__TEXT", "__mdprofile");
+  const auto refuse = [&](std::string what) {
+    return fail(Fault::input, "template-unusable", image.where(), std::move(what));
+  };
+  if (!section || section->bytes.size() != shim::kSectionSize) {
+    return refuse(
+        fmt::format("it has no section __TEXT,__mdprofile of {} bytes", shim::kSectionSize));
+  }
+  const std::string_view text =
+      fixed_name(reinterpret_cast<const char*>(section->bytes.data()), section->bytes.size());
+  if (text.starts_with(shim::kProfileMark)) return refuse("it holds a profile already");
+  if (text != kTemplateText) return refuse("it is a template of another version");
+  return section->file_offset;
+}
+
+std::string file_name(std::string_view name, std::string_view hash) {
+  std::string kept;
+  for (const char c : name.substr(0, 64)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.') kept += c;
+  }
+  return fmt::format("libmetaldoctor-{}{}{}.dylib", kept, kept.empty() ? "" : "-",
+                     hash.substr(0, 12));
+}
+
+Result<std::vector<EmittedSlice>> describe(Bytes bytes) {
+  const auto file = MachOFile::read(bytes, "emitted library");
+  if (!file) return tl::unexpected(file.error());
+  std::vector<EmittedSlice> out;
+  for (const Slice& each : file->slices()) {
+    const auto image = Image::read(each);
+    if (!image) return tl::unexpected(image.error());
+    const auto check = check_signature(*image);
+    if (!check) return tl::unexpected(check.error());
+    out.push_back({each.arch, each.bytes.size(), check->cdhash});
+  }
+  return out;
+}
+
+}  // namespace
+
+Bytes embedded_template() {
+  return {metaldoctor_template_begin,
+          static_cast<std::size_t>(metaldoctor_template_end - metaldoctor_template_begin)};
+}
+
+Result<std::vector<std::uint8_t>> specialise(Bytes library, std::string_view name,
+                                             std::string_view text) {
+  const auto file = MachOFile::read(library, std::string(name));
+  if (!file) return tl::unexpected(file.error());
+  std::vector<std::uint8_t> out(library.begin(), library.end());
+  for (const Slice& each : file->slices()) {
+    const auto image = Image::read(each);
+    if (!image) return tl::unexpected(image.error());
+    const auto section = reserved_section(*image);
+    if (!section) return tl::unexpected(section.error());
+    const auto thin = std::span(out).subspan(each.offset, each.bytes.size());
+    const auto place = thin.subspan(*section, shim::kSectionSize);
+    if (text.size() > place.size()) {
+      return fail(Fault::input, "profile-size", std::string(name), "the profile does not fit");
+    }
+    std::ranges::fill(place, std::uint8_t{0});
+    std::ranges::copy(text, place.begin());
+    if (auto done = sign_adhoc(thin, each.where, kAdhoc); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  return out;
+}
+
+Result<EmitResult> emit(const Tables& tables, const Profile& profile, const EmitOptions& options) {
+  Profile wanted = profile;
+  if (options.observe) wanted.changes.clear();
+  wanted.callers = options.callers.value_or(profile.callers);
+  wanted.scope = options.scope.value_or(profile.scope);
+  auto injected = injected_profile(tables, wanted, shim::Bound::host);
+  if (!injected) return tl::unexpected(injected.error());
+  auto above = above_bound(tables, wanted, injected->changes);
+  if (!above) return tl::unexpected(above.error());
+  if (!above->empty() && !options.allow_above_host) {
+    return fail(
+        Fault::refused, "above-host", "profile",
+        fmt::format("{} of its answers lie above the host, the first is {}", above->size(),
+                    above->front()),
+        "`recommend` makes a profile within the host; --allow-above-host marks the library");
+  }
+  injected->bound = !above->empty()             ? shim::Bound::above_host
+                    : wanted.bound.chip.empty() ? shim::Bound::none
+                                                : shim::Bound::host;
+  EmitResult out;
+  out.above_host = std::move(*above);
+  out.profile = std::move(*injected);
+  out.profile_text = encode(out.profile);
+  auto bytes = specialise(embedded_template(), "template", out.profile_text);
+  if (!bytes) return tl::unexpected(bytes.error());
+  out.bytes = std::move(*bytes);
+  auto slices = describe(out.bytes);
+  if (!slices) return tl::unexpected(slices.error());
+  out.slices = std::move(*slices);
+  out.sha256 = hex(sha256(out.bytes));
+  const std::string_view fallback = options.observe ? "observe" : "";
+  out.file_name = file_name(options.name.empty() ? fallback : options.name, out.sha256);
+  return out;
+}
+
+std::string run_line(std::string_view path) {
+  std::string quoted = "'";
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("DYLD_INSERT_LIBRARIES={}' PROGRAM", quoted);
+}
+
+}  // namespace metaldoctor
