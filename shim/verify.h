@@ -1,0 +1,40 @@
+#pragma once
+// What can be said of a library to be injected, ours or not, from its bytes. What it does when it
+// runs is asked of the simulator; the tools add those results to the same report.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/emit.h"
+
+namespace metaldoctor {
+
+struct VerifyCheck {
+  std::string id;  ///< stable: "imports", "signature" ...
+  enum class State { passed, failed, not_applicable } state = State::passed;
+  std::string detail;                  ///< what was found; for a failure what was expected too
+  Evidence evidence = Evidence::read;  ///< executed for the checks of the simulator
+};
+std::string_view to_string(VerifyCheck::State state);
+
+struct VerifyReport {
+  std::string sha256;
+  std::vector<EmittedSlice> slices;
+  bool is_ours = false;      ///< it has our section: a template, or an emitted library
+  bool is_template = false;  ///< not specialised: what it does hangs on the environment
+  std::string profile_text;
+  std::optional<InjectedProfile> profile;
+  std::vector<VerifyCheck> checks;
+  std::vector<std::string> cannot_prove;  ///< sentences for the end of every report
+
+  bool passed() const;
+  const VerifyCheck* check(std::string_view id) const;
+};
+
+/// Static checks of a thin or universal library. With `expected`, what is embedded must be those
+/// changes. An error is a file that is no readable Mach-O; everything else is a check that failed.
+Result<VerifyReport> verify_static(const Tables& tables, Bytes file, std::string_view name,
+                                   const Profile* expected = nullptr);
+
+}  // namespace metaldoctor
