@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "scanners/macho/code_signature.h"
 #include "scanners/macho/macho_file.h"
@@ -219,6 +220,30 @@ TEST(Verify, OneArchitectureIsNotEnough) {
   const auto report = verify_static(tables(), template_slice("arm64"), "thin");
   ASSERT_TRUE(report);
   EXPECT_THAT(report->check("architectures")->detail, HasSubstr("no x86_64"));
+}
+
+// A library of the kind that was published before: readable, and named for what it is.
+TEST(Verify, SaysWhatASwizzlingLibraryDoes) {
+  std::ifstream in(METALDOCTOR_SWIZZLE, std::ios::binary);
+  const std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(in)), {});
+  const auto report = verify_static(tables(), bytes, "libswizzle.dylib");
+  ASSERT_TRUE(report) << report.error().what;
+  EXPECT_FALSE(report->passed());
+  EXPECT_FALSE(report->is_ours);
+  EXPECT_EQ(report->check("imports")->state, VerifyCheck::State::failed);
+  EXPECT_THAT(report->check("imports")->detail,
+              HasSubstr("_method_setImplementation (changes a method for every class"));
+  EXPECT_EQ(report->check("install-name")->state, VerifyCheck::State::failed);
+  EXPECT_EQ(report->check("signature")->state, VerifyCheck::State::passed);
+  EXPECT_EQ(report->check("profile")->state, VerifyCheck::State::not_applicable);
+  EXPECT_EQ(report->check("template")->state, VerifyCheck::State::not_applicable);
+}
+
+TEST(Verify, WhatIsNoLibraryIsAnError) {
+  const std::string text = "not a Mach-O file at all";
+  EXPECT_FALSE(verify_static(
+      tables(), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, "text"));
+  EXPECT_FALSE(verify_static(tables(), {}, "empty"));
 }
 
 // Design targets of the library itself.
