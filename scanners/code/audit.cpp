@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scanners/code/candidates.h"
+#include "scanners/code/fields.h"
 #include "scanners/code/gates.h"
 #include "scanners/code/ladders.h"
 #include "scanners/code/trace.h"
@@ -53,6 +54,7 @@ class ImageAudit {
     out_.counted = candidates.counted;
     for (const std::uint64_t function : candidates.functions)
       if (auto ok = function_findings(function); !ok) return ok;
+    if (auto ok = readers(); !ok) return ok;
     hidden();
     name_functions();
     return {};
@@ -184,6 +186,7 @@ class ImageAudit {
             store.base
                 ? fmt::format("field [{}]+{:#x}", trace.values.describe(store.base), store.offset)
                 : fmt::format("global {:#x}", static_cast<std::uint64_t>(store.offset));
+        ladder.kept.push_back({store.base == 0, store.offset, store.size, trace.begin});
         ladder.uses.push_back(*shift ? fmt::format("{} (value - {})", where, *shift) : where);
       }
     out_.ladders.push_back(std::move(ladder));
@@ -198,6 +201,57 @@ class ImageAudit {
     const bool whole =
         numbers.size() == run.calls.size() && numbers.back() - numbers.front() == high - low;
     return whole ? std::optional(low - numbers.front()) : std::nullopt;
+  }
+
+  /// Who reads the fields and globals that keep answers, in the functions that ask nothing.
+  Result<void> readers() {
+    std::vector<KeptField> fields;
+    for (const Gate& gate : out_.gates)
+      if (gate.where.kind == Gate::Where::Kind::field && gate.where.object)
+        fields.push_back(
+            {false, gate.where.offset, gate.where.size, gate.function_address, {}, false});
+      else if (gate.where.kind == Gate::Where::Kind::global)
+        fields.push_back({true,
+                          static_cast<std::int64_t>(gate.where.address),
+                          gate.where.size,
+                          gate.function_address,
+                          {},
+                          false});
+    for (const Ladder& ladder : out_.ladders)
+      for (const Ladder::Kept& kept : ladder.kept)
+        fields.push_back({kept.global, kept.offset, kept.size, kept.function, {}, false});
+    if (fields.empty()) return {};
+    std::optional<Diagnostic> failure;
+    find_readers(
+        *program_,
+        [&](std::uint64_t function) {
+          auto trace = traced(function);
+          if (trace) return std::move(*trace);
+          failure = trace.error();
+          return FunctionTrace{};
+        },
+        fields);
+    if (failure) return tl::unexpected(*failure);
+    hand_back(fields);
+    return {};
+  }
+
+  void hand_back(const std::vector<KeptField>& fields) {
+    std::size_t next = 0;
+    for (Gate& gate : out_.gates) {
+      const bool field = gate.where.kind == Gate::Where::Kind::field && gate.where.object;
+      if (!field && gate.where.kind != Gate::Where::Kind::global) continue;
+      gate.readers = fields[next].readers;
+      // A callee could have changed it, but no other function has a store of that size and offset.
+      if (field && gate.changed_by_calls && !fields[next].stored_elsewhere &&
+          gate.expr.find("unknown(") == std::string::npos)
+        gate.certainty = Certainty::certain;
+      ++next;
+    }
+    for (Ladder& ladder : out_.ladders)
+      for (std::size_t i = 0; i < ladder.kept.size(); ++i, ++next)
+        ladder.readers.insert(ladder.readers.end(), fields[next].readers.begin(),
+                              fields[next].readers.end());
   }
 
   /// Selector texts in string sections that nothing of the known routes leads to.

@@ -19,11 +19,18 @@ std::string dump_site(const QuerySite& site) {
                      site.tail_call ? " tail" : "", site.function);
 }
 
+std::string read_by(const std::vector<std::uint64_t>& readers) {
+  std::string out;
+  for (const std::uint64_t reader : readers)
+    out += fmt::format("{}{:#x}", out.empty() ? " read @" : ",", reader);
+  return out;
+}
+
 std::string dump_ladder(const Ladder& ladder) {
   std::string out = fmt::format("ladder {} {}..{} ({}) @{:#x} in {}", ladder.query, ladder.first,
                                 ladder.last, ladder.sites.size(), ladder.address, ladder.function);
   for (const std::string& use : ladder.uses) out += " -> " + use;
-  return out + "\n";
+  return out + read_by(ladder.readers) + "\n";
 }
 
 std::string where(const Gate& gate) {
@@ -79,8 +86,9 @@ std::string dump(const Findings& findings) {
   for (const QuerySite& site : findings.sites) out += dump_site(site);
   for (const Ladder& ladder : findings.ladders) out += dump_ladder(ladder);
   for (const Gate& gate : findings.gates)
-    out += fmt::format("gate {} {} = {}{}\n", gate.id, where(gate), gate.expr,
-                       gate.certainty == Certainty::likely ? " (likely)" : "");
+    out +=
+        fmt::format("gate {} {} = {}{}{}\n", gate.id, where(gate), gate.expr,
+                    gate.certainty == Certainty::likely ? " (likely)" : "", read_by(gate.readers));
   for (const HiddenQuery& hidden : findings.hidden)
     out += fmt::format("hidden {}: {}\n", hidden.selector, hidden.reason);
   for (const auto& [query, count] : findings.counted)

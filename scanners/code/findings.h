@@ -54,6 +54,13 @@ struct Ladder {
   /// "field [result of call 0x67e0]+0x154 (value - 1000)"; empty = nothing found that keeps it.
   std::vector<std::string> uses;
   std::vector<std::uint64_t> readers;  ///< instructions elsewhere that read such a field
+  struct Kept {
+    bool global = false;
+    std::int64_t offset = 0;
+    std::uint8_t size = 0;
+    std::uint64_t function = 0;
+  };
+  std::vector<Kept> kept;  ///< the fields behind `uses`
 };
 
 /// What lies on one side of a gate.
@@ -73,7 +80,10 @@ struct Gate {
     std::uint64_t address = 0;  ///< of the instruction (the last store of a field); the global
     std::string base;           ///< field: what object, as in "result of call 0x67e0"
     std::int64_t offset = 0;    ///< field
+    std::uint8_t size = 0;      ///< field, global: bytes
+    bool object = false;        ///< field: of an object that lives on; its readers were looked for
   } where;
+  bool changed_by_calls = false;  ///< a called function got the object and could have changed it
   std::string function;
   std::uint64_t function_address = 0;
   GateSide if_true, if_false;

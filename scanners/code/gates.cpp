@@ -106,9 +106,20 @@ class GateFinder {
         gate.where.base = trace_.values.describe(event.base);
       gate.where.offset = event.base ? event.offset : 0;
       gate.stores = std::move(addresses);
+      gate.where.size = event.size;
+      gate.where.object = is_object(event);
+      gate.changed_by_calls = known && cell->value.stale;
       if (!known || cell->value.stale) gate.certainty = Certainty::likely;
       out_.push_back(std::move(gate));
     }
+  }
+
+  /// A field of something that lives on: not of an out-parameter, whose layout no reader shares.
+  bool is_object(const StoreEvent& event) const {
+    constexpr std::int64_t kFirstField = 16;
+    const Base& base = trace_.values.base(event.base);
+    return event.base != 0 && event.offset >= kFirstField &&
+           (base.kind != Base::Kind::parameter || base.at == 0);
   }
 
   /// The code that runs only if the edge from `from` to `to` was taken.

@@ -163,6 +163,7 @@ void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, Ma
     return;
   }
   std::vector<Cell>& joined = out.memory.edit();
+  joined.reserve(incoming.front().state->memory.cells().size());
   // Walk all cell lists side by side; they are sorted.
   std::vector<std::size_t> at(incoming.size(), 0);
   std::vector<AbstractValue> values;

@@ -64,10 +64,14 @@ const std::vector<Cell>& CellStore::none() {
 }
 
 std::vector<Cell>& CellStore::edit() {
-  if (!cells_)
+  if (!cells_) {
     cells_ = std::make_shared<std::vector<Cell>>();
-  else if (cells_.use_count() > 1)
-    cells_ = std::make_shared<std::vector<Cell>>(*cells_);
+  } else if (cells_.use_count() > 1) {
+    auto copy = std::make_shared<std::vector<Cell>>();
+    copy->reserve(cells_->size() + 16);  // a block stores a few more
+    copy->assign(cells_->begin(), cells_->end());
+    cells_ = std::move(copy);
+  }
   return *cells_;
 }
 

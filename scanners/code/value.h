@@ -147,7 +147,7 @@ struct MachineState {
   FlagState flags;
   CellStore memory;
 
-  static constexpr std::size_t kMaxCells = 512;
+  static constexpr std::size_t kMaxCells = 256;
   const Cell* cell(std::uint32_t base, std::int64_t offset) const;
   /// Stores; forgets what the bytes overlap.
   void store(std::uint32_t base, std::int64_t offset, std::uint8_t size,
