@@ -1,4 +1,5 @@
 #include "shim/choices.h"
+#include "tables/hazard_match.h"
 
 #include <algorithm>
 

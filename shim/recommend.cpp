@@ -7,6 +7,7 @@
 
 #include "shim/left_alone.h"
 #include "shim/settings.h"
+#include "shim/summary.h"
 #include "shim/verdicts.h"
 
 namespace metaldoctor {
@@ -104,6 +105,7 @@ class Advisor {
           "refused: the profile is empty; paths and proof show what would be "
           "chosen without what was refused");
     }
+    out_.summary = summary(out_);
     return std::move(out_);
   }
 

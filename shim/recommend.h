@@ -88,6 +88,7 @@ struct Recommendation {
   std::vector<Conflict> conflicts;
   const Chip* host = nullptr;
   OsKnowledge os;
+  std::string summary;                   ///< one sentence: what the profile opens, or why nothing
   std::vector<std::string> notes;    ///< assumptions taken
   std::vector<Diagnostic> refusals;  ///< Fault::refused; any of them means exit status 4
 };

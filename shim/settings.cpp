@@ -1,4 +1,5 @@
 #include "shim/settings.h"
+#include "tables/hazard_match.h"
 
 #include <fmt/format.h>
 

@@ -19,14 +19,6 @@ bool is_paravirtual(const Capture& guest) {
 
 }  // namespace
 
-bool is_raised(const Value& from, const Value& to) {
-  if (const bool* yes = std::get_if<bool>(&to)) return *yes && from != to;
-  const auto* larger = std::get_if<std::int64_t>(&to);
-  if (!larger) return false;
-  const auto* known = std::get_if<std::int64_t>(&from);
-  return !known || *larger > *known;
-}
-
 Situation::Situation(const Tables& tables, const Capture& guest, const RecommendOptions& options)
     : tables_(tables), guest_(guest), options_(options), os_(guest.os(tables)) {
   host_ = host_chip(tables, guest, options.diagnose).first;
@@ -144,7 +136,6 @@ std::string Situation::describe(const Atom& atom) const {
 
 std::vector<std::string> Situation::assumptions(const std::set<Atom>& atoms) const {
   std::vector<std::string> unset, builds, limits, drivers, notes;
-  bool os_assumed = false;
   for (const Atom& atom : atoms) {
     const std::string text = to_string(atom);
     if (atom.kind == AtomKind::env && !environment_given(atom.name)) unset.push_back(atom.name);
@@ -156,20 +147,16 @@ std::vector<std::string> Situation::assumptions(const std::set<Atom>& atoms) con
         !guest_.fact(atom.name)) {
       drivers.push_back(text);
     }
-    const auto version =
-        atom.kind == AtomKind::os ? parse_os_version(atom.name) : std::optional<OsVersion>();
-    os_assumed |= version && os_.reaches(*version) == OsKnowledge::Reach::assumed_yes;
-    const Family* asked = atom.kind == AtomKind::answer ? family(atom.key) : nullptr;
-    os_assumed |= asked && os_.reaches(asked->min_macos) == OsKnowledge::Reach::assumed_yes;
   }
   const auto note = [&](std::string_view form, const std::vector<std::string>& names) {
     if (!names.empty()) {
       notes.push_back(fmt::format(fmt::runtime(form), fmt::join(names, ", ")));
     }
   };
-  if (os_assumed) {
-    notes.push_back(
-        fmt::format("the guest's macOS is not known: {} is assumed", to_string(os_.assumed)));
+  if (!os_.exact) {
+    notes.push_back(fmt::format("the guest's macOS is not known{}: {} is assumed",
+                                os_.at_least ? " (at least " + to_string(*os_.at_least) + ")" : "",
+                                to_string(os_.assumed)));
   }
   note("not read in this guest, taken as every Mac chip answers it: {}", limits);
   note("taken as no, as observed with the paravirtual driver: {}", drivers);

@@ -58,7 +58,4 @@ class Situation {
   mutable std::map<QueryKey, std::optional<HostAnswer>> host_answers_, common_limits_;
 };
 
-/// A boolean yes above a no or an unknown, a larger integer, or an integer above an unknown.
-bool is_raised(const Value& from, const Value& to);
-
 }  // namespace metaldoctor

@@ -66,7 +66,9 @@ void LogBlock::settle_absent(std::string_view name, const Ladder& ladder,
   if (!doubt.empty()) return;
   for (const Family& family : tables_->families()) {
     if (family.line != name || family.value < ladder.to || family.value > ladder.from) continue;
-    set_answer(supports(family.value), false, Evidence::inferred, closing_line_);
+    // `read`: the program's source prints a line for every class that has a family, and a later
+    // line shows that it got past this class.
+    set_answer(supports(family.value), false, Evidence::read, closing_line_);
   }
 }
 

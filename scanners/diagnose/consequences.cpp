@@ -1,10 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "scanners/diagnose/compare.h"
+#include "tables/hazard_match.h"
 
 namespace metaldoctor {
 namespace {
@@ -71,31 +70,21 @@ void add_locks(const Tables& tables, const Capture& capture, const Chip& host,
   }
 }
 
-bool applies_to_os(const Hazard& hazard, const OsKnowledge& os) {
-  if (hazard.os_from && os.reaches(*hazard.os_from) == OsKnowledge::Reach::no) return false;
-  return !(hazard.os_to && os.exact && *os.exact >= *hazard.os_to);
+/// What mending an under-report would change, or what an over-claim has changed already.
+AnswerChange change_of(const Comparison& row) {
+  if (row.kind == Kind::over_claim) return {row.key, row.guest, {}, row.expected};
+  return {row.key, row.expected, row.guest, row.expected};
 }
 
-bool concerns(const Hazard& hazard, const Comparison& row) {
-  return std::any_of(hazard.answers.begin(), hazard.answers.end(), [&](const HazardAnswer& about) {
-    if (about.query != "*" && about.query != row.key.query) return false;
-    if (about.argument &&
-        (row.key.arguments.empty() || row.key.arguments.front() != *about.argument)) {
-      return false;
-    }
-    // Mending an under-report goes up to the host's answer and not above it.
-    return row.kind == Kind::over_claim || about.when == HazardAnswer::When::raised;
-  });
-}
-
+/// Hazards of the process, and those of programs that are known by name. One that hangs only on
+/// what a program sends says nothing here: no program was looked at.
 void add_hazards(const Tables& tables, const OsKnowledge& os, Comparison& row) {
+  const AnswerChange change = change_of(row);
   for (const Hazard& hazard : tables.hazards()) {
-    if (!concerns(hazard, row) || !applies_to_os(hazard, os)) continue;
-    row.hazards.push_back(hazard.id);
-    if (hazard.scope == Hazard::Scope::program) {
-      row.reason +=
-          fmt::format("; {} concerns only {}", hazard.id, fmt::join(hazard.programs, ", "));
-    }
+    const bool of_process = hazard.scope == Hazard::Scope::process;
+    if (!of_process && hazard.programs.empty()) continue;
+    if (!is_about(tables, hazard, change) || !applies_on(hazard, os)) continue;
+    row.hazards.push_back({hazard.id, of_process ? std::vector<std::string>{} : hazard.programs});
   }
 }
 

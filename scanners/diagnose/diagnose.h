@@ -9,6 +9,13 @@
 
 namespace metaldoctor {
 
+/// A hazard of an answer.
+struct ComparisonHazard {
+  std::string id;
+  std::vector<std::string> programs;  ///< whose hazard it is; empty = of every process
+  friend bool operator==(const ComparisonHazard&, const ComparisonHazard&) = default;
+};
+
 /// One answer compared with the tables, both ways.
 struct Comparison {
   enum class Kind { agrees, under_report, over_claim, unknown } kind = Kind::unknown;
@@ -18,9 +25,9 @@ struct Comparison {
   Evidence evidence = Evidence::unknown;  ///< of the comparison: the weaker of both sides
   Evidence guest_evidence = Evidence::unknown;
   Evidence expected_evidence = Evidence::unknown;
-  std::string reason;                ///< why it is unknown, or what the expectation rests on
-  std::vector<std::string> locks;    ///< feature ids that an under-report locks
-  std::vector<std::string> hazards;  ///< hazard ids of unlocking it
+  std::string reason;                     ///< why it is unknown, or what the expectation rests on
+  std::vector<std::string> locks;         ///< feature ids that an under-report locks
+  std::vector<ComparisonHazard> hazards;  ///< of unlocking it, or of the claim
   std::vector<std::string> sources;
 };
 

@@ -84,7 +84,9 @@ ExitStatus Context::report(const Diagnostic& diagnostic) {
   return exit_status(diagnostic.fault);
 }
 
-void Context::note(std::string_view line) { fmt::print(stderr, "{}\n", line); }
+void Context::note(std::string_view line) {
+  fmt::print(stderr, "{}\n", line);
+}
 
 void add_format_option(CLI::App& app, std::initializer_list<const char*> formats) {
   auto* option = app.get_option("--format");

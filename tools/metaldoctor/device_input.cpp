@@ -11,8 +11,9 @@
 namespace metaldoctor {
 
 void DeviceInput::add_options(CLI::App& app) {
-  auto* capture_option = app.add_option(
-      "--capture", capture, "a capture document, or a built-in one (paravirtual, cua-2026-08-stock)");
+  auto* capture_option =
+      app.add_option("--capture", capture,
+                     "a capture document, or a built-in one (paravirtual, cua-2026-08-stock)");
   capture_option->type_name("FILE|NAME");
   app.add_option("--log", log, "a log of a llama.cpp-family program; - reads standard input")
       ->type_name("FILE|-")
@@ -65,13 +66,15 @@ Result<Capture> DeviceInput::read(const Tables& tables, Context& context) const 
   if (!blocks) return tl::unexpected(blocks.error());
   const std::size_t index = block == 0 ? 0 : block - 1;
   if (index >= blocks->size()) {
-    return fail(Fault::usage, "no-such-block", name,
-                fmt::format("has {} device block(s), --block {} is not one", blocks->size(), block));
+    return fail(
+        Fault::usage, "no-such-block", name,
+        fmt::format("has {} device block(s), --block {} is not one", blocks->size(), block));
   }
   if (blocks->size() > 1 && block == 0) {
-    context.note(fmt::format("metaldoctor: {}: {} device blocks that differ; this is the first, "
-                             "choose with --block",
-                             name, blocks->size()));
+    context.note(
+        fmt::format("metaldoctor: {}: {} device blocks that differ; this is the first, "
+                    "choose with --block",
+                    name, blocks->size()));
   }
   return std::move((*blocks)[index]);
 }

@@ -46,7 +46,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   const bool standard_input = path == "-";
   Descriptor fd(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return unreadable(path, "cannot open");
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return unreadable(path, "cannot stat");
   if (S_ISDIR(info.st_mode)) {
     return fail(Fault::input, "unreadable", path, "is a directory, expected a file");
@@ -74,7 +74,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view bytes) {
-  struct stat info {};
+  struct stat info{};
   const bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) {
     return fail(Fault::input, "unwritable", path, "is a directory, expected a file name");

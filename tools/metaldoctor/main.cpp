@@ -50,7 +50,8 @@ ExitStatus run(int argc, char** argv) {
   Context context;
   CLI::App app{
       "metaldoctor: finds the Metal answers that a macOS guest under-reports, and mends them for "
-      "one process, never above what the host's chip has"};
+      "one process, never above what the host's chip has",
+      "metaldoctor"};
   app.set_version_flag("--version", "metaldoctor " METALDOCTOR_VERSION);
   app.footer(exit_status_help());
   app.require_subcommand(1);

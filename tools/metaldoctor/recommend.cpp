@@ -69,8 +69,9 @@ ExitStatus recommend_command(Context& context, const RecommendInput& input) {
 
   DeviceInput device = input.device;
   if (!device.given()) {
-    context.note("metaldoctor recommend: no --capture or --log: taking the built-in capture "
-                 "\"paravirtual\", what stock guests are known to answer");
+    context.note(
+        "metaldoctor recommend: no --capture or --log: taking the built-in capture "
+        "\"paravirtual\", what stock guests are known to answer");
     device.capture = "paravirtual";
   }
   auto guest = device.read(**tables, context);
@@ -82,10 +83,11 @@ ExitStatus recommend_command(Context& context, const RecommendInput& input) {
   for (const Diagnostic& refusal : result->refusals) {
     status = worse(status, context.report(refusal));
   }
-  status = worse(status, context.print(context.options.format == "json"
-                                           ? json_text(recommendation_json(*result))
-                                           : recommendation_text(**tables, *result, context.style()),
-                                       ExitStatus::done));
+  status =
+      worse(status, context.print(context.options.format == "json"
+                                      ? json_text(recommendation_json(*result))
+                                      : recommendation_text(**tables, *result, context.style()),
+                                  ExitStatus::done));
   if (status != ExitStatus::done || context.options.output.empty()) return status;
   return context.write(json_text(to_json(result->profile)), status);
 }
@@ -94,7 +96,8 @@ ExitStatus recommend_command(Context& context, const RecommendInput& input) {
 
 Action define_recommend(CLI::App& app) {
   auto input = std::make_shared<RecommendInput>();
-  app.get_option("--output")->description("write the profile to FILE; the report still goes to standard output");
+  app.get_option("--output")
+      ->description("write the profile to FILE; the report still goes to standard output");
   app.add_option("--app", input->apps, "program and release: ggml-metal, llama.cpp@b10167")
       ->type_name("ID[@RANGE]");
   input->device.add_options(app);

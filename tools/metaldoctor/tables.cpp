@@ -24,14 +24,14 @@ ExitStatus validate(Context& context, const Tables& tables) {
   ExitStatus status = ExitStatus::done;
   for (const Tables::FileReport& file : tables.validate()) {
     for (const Diagnostic& problem : file.problems) status = worse(status, context.report(problem));
-    const std::string text =
-        file.problems.empty() ? fmt::format("valid, {} rows, schema {}", file.rows, file.schema)
-                              : fmt::format("{} problem(s)", file.problems.size());
+    const std::string text = file.problems.empty()
+                                 ? fmt::format("valid, {} rows, schema {}", file.rows, file.schema)
+                                 : fmt::format("{} problem(s)", file.problems.size());
     json["rows"].push_back({{"id", file.name}, {"text", text}});
   }
-  return context.write(context.options.format == "json" ? json_text(json)
-                                                        : table_list_text(json, context.style()),
-                       status);
+  return context.write(
+      context.options.format == "json" ? json_text(json) : table_list_text(json, context.style()),
+      status);
 }
 
 ExitStatus tables_command(Context& context, const TablesInput& input) {
@@ -40,9 +40,9 @@ ExitStatus tables_command(Context& context, const TablesInput& input) {
   if (input.validate) return validate(context, **tables);
   auto list = list_tables(**tables, input.name);
   if (!list) return context.report(list.error());
-  return context.write(context.options.format == "json" ? json_text(*list)
-                                                        : table_list_text(*list, context.style()),
-                       ExitStatus::done);
+  return context.write(
+      context.options.format == "json" ? json_text(*list) : table_list_text(*list, context.style()),
+      ExitStatus::done);
 }
 
 }  // namespace

@@ -47,14 +47,18 @@ Json comparison_json(const Comparison& c) {
   json["evidence"] = to_string(c.evidence);
   json["reason"] = c.reason;
   json["locks"] = c.locks;
-  json["hazards"] = c.hazards;
+  json["hazards"] = Json::array();
+  for (const ComparisonHazard& hazard : c.hazards) {
+    json["hazards"].push_back({{"id", hazard.id}, {"programs", hazard.programs}});
+  }
   json["sources"] = c.sources;
   return json;
 }
 
 std::string os_text(const OsKnowledge& os) {
   if (os.exact) return "macOS " + to_string(*os.exact);
-  const std::string bound = os.at_least ? fmt::format(", at least {}", to_string(*os.at_least)) : "";
+  const std::string bound =
+      os.at_least ? fmt::format(", at least {}", to_string(*os.at_least)) : "";
   return fmt::format("macOS not named{} ({} assumed)", bound, to_string(os.assumed));
 }
 
@@ -74,12 +78,14 @@ void append_details(std::string& out, const Tables& tables, const Comparison& c,
     }
     line("locks ", fmt::format("{}", fmt::join(names, "; ")));
   }
-  for (const std::string& id : c.hazards) {
-    const Hazard* hazard = tables.hazard(id);
-    line("hazard ", verbosity > 0 && hazard != nullptr
-                        ? fmt::format("{} [{}]: {}", id, to_string(hazard->provenance.evidence),
-                                      hazard->effect)
-                        : id);
+  for (const ComparisonHazard& about : c.hazards) {
+    std::string text = about.id;
+    if (!about.programs.empty()) text += fmt::format(" (only {})", fmt::join(about.programs, ", "));
+    const Hazard* hazard = tables.hazard(about.id);
+    if (verbosity > 0 && hazard != nullptr) {
+      text += fmt::format(" [{}]: {}", to_string(hazard->provenance.evidence), hazard->effect);
+    }
+    line("hazard ", text);
   }
   if (verbosity > 0) {
     line("because ", c.reason);
@@ -113,7 +119,7 @@ void append_codes(std::string& out, const Tables& tables, const Diagnosis& diagn
   for (const DiagnosisCode& code : diagnosis.codes) {
     out += fmt::format("  {} [{}]", style.paint(TextStyle::Ink::bold, code.code),
                        to_string(code.evidence));
-    if (!code.detail.empty()) out += "  " + wrap(code.detail, 6);
+    if (!code.detail.empty()) out += "  " + wrap(code.detail, 6, code.code.size() + 16);
     out += "\n";
     const Verdict* verdict = tables.verdict(code.code);
     if (verdict == nullptr || style.verbosity == 0) continue;
@@ -134,12 +140,12 @@ Json diagnosis_json(const Capture& capture, const Diagnosis& diagnosis) {
   json["verdict"] = diagnosis.verdict;
   json["codes"] = Json::array();
   for (const DiagnosisCode& code : diagnosis.codes) {
-    json["codes"].push_back({{"code", code.code},
-                             {"detail", code.detail},
-                             {"evidence", to_string(code.evidence)}});
+    json["codes"].push_back(
+        {{"code", code.code}, {"detail", code.detail}, {"evidence", to_string(code.evidence)}});
   }
   json["comparisons"] = Json::array();
-  for (const Comparison& c : diagnosis.comparisons) json["comparisons"].push_back(comparison_json(c));
+  for (const Comparison& c : diagnosis.comparisons)
+    json["comparisons"].push_back(comparison_json(c));
   json["facts"] = Json::array();
   for (const CapturedFact& fact : capture.facts) {
     json["facts"].push_back({{"fact", fact.fact},

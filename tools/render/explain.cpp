@@ -31,7 +31,8 @@ class Entry {
     field("note", provenance.note);
     json_["evidence"] = to_string(provenance.evidence);
     json_["sources"] = Json::array();
-    for (const std::string& key : provenance.sources) json_["sources"].push_back(tables.source(key));
+    for (const std::string& key : provenance.sources)
+      json_["sources"].push_back(tables.source(key));
     return std::move(json_);
   }
 
@@ -50,8 +51,9 @@ void explain_query(const Tables& tables, std::string_view name, Json& out) {
   entry.list("also", query->aliases).field("argument", query->argument).field("unit", query->unit);
   entry.field("encoding", query->encoding_arm64 + " (arm64)");
   entry.field("since", "macOS " + to_string(query->min_macos));
-  entry.field("can be overridden",
-              query->overridable ? fmt::format("yes, wire number {}", query->wire.value_or(0)) : "no");
+  entry.field("can be overridden", query->overridable
+                                       ? fmt::format("yes, wire number {}", query->wire.value_or(0))
+                                       : "no");
   entry.field("real devices answer", query->expected);
   entry.field("feature", query->feature).field("limit", query->limit);
   out.push_back(entry.known_from(tables, query->provenance));
@@ -64,7 +66,8 @@ void explain_family(const Tables& tables, std::string_view name, Json& out) {
   constexpr std::string_view query_prefix = "supportsFamily:";
   if (digits.starts_with(query_prefix)) digits.remove_prefix(query_prefix.size());
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (family == nullptr && parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size()) {
+  if (family == nullptr && parsed.ec == std::errc() &&
+      parsed.ptr == digits.data() + digits.size()) {
     family = tables.family(value);
   }
   for (const Family& row : tables.families()) {
@@ -95,9 +98,9 @@ void explain_feature(const Tables& tables, std::string_view name, Json& out) {
   if (feature == nullptr) return;
   Entry entry("feature", feature->name);
   entry.field("id", feature->id);
-  entry.field("lowest families", fmt::format("Metal: {}, Apple: {}, Mac: {}",
-                                             floor_text(feature->metal), floor_text(feature->apple),
-                                             floor_text(feature->mac)));
+  entry.field("lowest families",
+              fmt::format("Metal: {}, Apple: {}, Mac: {}", floor_text(feature->metal),
+                          floor_text(feature->apple), floor_text(feature->mac)));
   entry.field("asked by", feature->query);
   if (feature->min_macos) entry.field("since", "macOS " + to_string(*feature->min_macos));
   out.push_back(entry.known_from(tables, feature->provenance));
@@ -176,10 +179,30 @@ void explain_observation(const Tables& tables, std::string_view name, Json& out)
   }
 }
 
+/// "ggml-metal@G8/has_bfloat", as recommend prints it.
+void explain_path(const Tables& tables, std::string_view name, Json& out) {
+  const std::size_t at = name.find('@');
+  const std::size_t slash = name.find('/');
+  if (at == std::string_view::npos || slash == std::string_view::npos || slash < at) return;
+  const App* app = tables.app(name.substr(0, at));
+  if (app == nullptr) return;
+  for (const AppRange& range : app->ranges) {
+    if (range.id != name.substr(at + 1, slash - at - 1)) continue;
+    for (const Rule& rule : range.rules) {
+      if (rule.id != name.substr(slash + 1)) continue;
+      Entry entry("path", fmt::format("{}@{}/{}", app->id, range.id, rule.id));
+      entry.field("open when", rule.predicate.print()).field("opens", rule.opens);
+      entry.field("effect", rule.effect).list("kernels", rule.kernels);
+      entry.list("logs", rule.log_lines).list("risk when forced", rule.hazards_if_forced);
+      out.push_back(entry.known_from(tables, rule.provenance));
+    }
+  }
+}
+
 using Explain = void (*)(const Tables&, std::string_view, Json&);
-constexpr std::array<Explain, 9> explainers = {
-    explain_query,   explain_family, explain_feature, explain_limit,      explain_hazard,
-    explain_verdict, explain_chip,   explain_app,     explain_observation};
+constexpr std::array<Explain, 10> explainers = {
+    explain_query,   explain_family, explain_feature, explain_limit, explain_hazard,
+    explain_verdict, explain_chip,   explain_app,     explain_path,  explain_observation};
 
 }  // namespace
 
@@ -203,10 +226,11 @@ std::string explanation_text(const Tables&, const Json& explanation, TextStyle s
                        entry.at("evidence").get<std::string>());
     for (const Json& field : entry.at("fields")) {
       const auto label = field.at("label").get<std::string>();
-      out += fmt::format("  {}: {}\n", label, wrap(field.at("text").get<std::string>(), 4));
+      out += fmt::format("  {}: {}\n", label,
+                         wrap(field.at("text").get<std::string>(), 4, label.size() + 4));
     }
     for (const Json& source : entry.at("sources")) {
-      out += fmt::format("  source: {}\n", wrap(source.get<std::string>(), 4));
+      out += fmt::format("  source: {}\n", wrap(source.get<std::string>(), 4, 10));
     }
   }
   return out;

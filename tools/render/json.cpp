@@ -22,7 +22,9 @@ Json to_json(const Value& value) {
   return std::visit(Visitor{}, value);
 }
 
-Json to_json(const QueryKey& key) { return {{"query", key.query}, {"arguments", key.arguments}}; }
+Json to_json(const QueryKey& key) {
+  return {{"query", key.query}, {"arguments", key.arguments}};
+}
 
 std::string query_text(const Tables& tables, const QueryKey& key) {
   if (key.query == "supportsFamily:" && key.arguments.size() == 1) {

@@ -83,8 +83,8 @@ class Writer {
     left_alone();
     proof();
     for (const Conflict& c : r_.conflicts) {
-      line(0, "conflict ", fmt::format("{} needs {}, against {}", c.path,
-                                       query_text(tables_, c.key), c.against));
+      line(0, "conflict ",
+           fmt::format("{} needs {}, against {}", c.path, query_text(tables_, c.key), c.against));
     }
     for (const std::string& note : r_.notes) line(0, "note: ", note);
     line(0, "unproven: ", unproven);
@@ -110,7 +110,7 @@ class Writer {
 
   void changes() {
     heading(TextStyle::Ink::bold, "answers to change", r_.profile.changes.size());
-    if (r_.profile.changes.empty()) out_ += "  none\n";
+    line(2, "", r_.summary);
     for (const ProfileChange& change : r_.profile.changes) {
       out_ += fmt::format("  {} = {} [{}]\n", query_text(tables_, change.answer.key),
                           to_string(change.answer.value), to_string(change.evidence));
@@ -168,8 +168,8 @@ class Writer {
         proof.candidates.size(), proof.assignments_examined, proof.assignments_rejected_coherence,
         proof.minimal_sets);
     for (const SearchProof::Drop& drop : proof.drops) {
-      line(2, "without ", fmt::format("{}: {}", query_text(tables_, drop.key),
-                                      fmt::join(drop.closes, "; ")));
+      line(2, "without ",
+           fmt::format("{}: {}", query_text(tables_, drop.key), fmt::join(drop.closes, "; ")));
     }
     out_ += "\n";
   }
@@ -202,6 +202,7 @@ Json recommendation_json(const Recommendation& recommendation) {
     json["refusals"].push_back(
         {{"code", refusal.code}, {"what", refusal.what}, {"hint", refusal.hint}});
   }
+  json["summary"] = r.summary;
   json["notes"] = r.notes;
   json["unproven"] = {std::string(unproven)};
   return json;

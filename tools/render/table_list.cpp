@@ -33,9 +33,9 @@ std::vector<Row> chip_rows(const Tables& tables) {
 std::vector<Row> feature_rows(const Tables& tables) {
   std::vector<Row> rows;
   for (const Feature& f : tables.features()) {
-    rows.push_back({f.id, fmt::format("{}: Apple {}, Mac {}, Metal {}", f.name,
-                                      f.apple.value_or("-"), f.mac.value_or("-"),
-                                      f.metal.value_or("-"))});
+    rows.push_back(
+        {f.id, fmt::format("{}: Apple {}, Mac {}, Metal {}", f.name, f.apple.value_or("-"),
+                           f.mac.value_or("-"), f.metal.value_or("-"))});
   }
   return rows;
 }
@@ -65,8 +65,9 @@ std::vector<Row> app_rows(const Tables& tables) {
   std::vector<Row> rows;
   for (const App& app : tables.apps()) {
     for (const AppRange& range : app.ranges) {
-      rows.push_back({fmt::format("{}@{}", app.id, range.id),
-                      fmt::format("{}: {}, {} rule(s)", app.name, range.title, range.rules.size())});
+      rows.push_back(
+          {fmt::format("{}@{}", app.id, range.id),
+           fmt::format("{}: {}, {} rule(s)", app.name, range.title, range.rules.size())});
     }
   }
   return rows;
@@ -120,8 +121,8 @@ Result<Json> list_tables(const Tables& tables, std::string_view name) {
   json["rows"] = Json::array();
   if (name.empty()) {
     for (const Table& table : all_tables) {
-      json["rows"].push_back({{"id", table.name},
-                              {"text", fmt::format("{} rows", table.rows(tables).size())}});
+      json["rows"].push_back(
+          {{"id", table.name}, {"text", fmt::format("{} rows", table.rows(tables).size())}});
     }
     return json;
   }

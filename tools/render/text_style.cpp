@@ -32,10 +32,11 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
+std::string wrap(std::string_view text, std::size_t indent, std::size_t start) {
+  constexpr std::size_t width = 100;
   const std::string clean = printable(text);
   std::string out;
-  std::size_t column = indent;
+  std::size_t column = start;
   bool line_start = true;
   for (std::size_t pos = 0; pos < clean.size();) {
     const std::size_t begin = clean.find_first_not_of(' ', pos);

@@ -14,9 +14,13 @@ struct TextStyle {
   std::string paint(Ink ink, std::string_view text) const;
 };
 
-/// Wraps at `width` columns, continuation lines indented by `indent` spaces; a word longer than a
-/// line stays whole. Control characters of the input are shown as '?': text may come from a file.
-std::string wrap(std::string_view text, std::size_t indent, std::size_t width = 100);
+/// Wraps at 100 columns: the first line starts in column `start`, the others are indented by
+/// `indent` spaces; a word longer than a line stays whole. Control characters of the input are
+/// shown as '?': text may come from a file.
+std::string wrap(std::string_view text, std::size_t indent, std::size_t start);
+inline std::string wrap(std::string_view text, std::size_t indent) {
+  return wrap(text, indent, indent);
+}
 /// Makes text from a file safe to print on one line.
 std::string printable(std::string_view text);
 

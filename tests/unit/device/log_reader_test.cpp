@@ -18,7 +18,7 @@ struct Sample {
 constexpr Sample kSamples[] = {
     {"cua-guest-stock", "Apple Paravirtual device",
      "yes 1005 3003, yes? 1001 1002 1003 1004 3001 3002, no 1006 1007 1008 1009 1010 1011, "
-     "no? 5001 5002, hasUnifiedMemory=yes",
+     "no~ 5001 5002, hasUnifiedMemory=yes",
      "ggml.tensor_disabled_by_name=yes ggml.device_id='MTL0' ggml.simdgroup_reduction=no "
      "ggml.simdgroup_mm=no ggml.has_bfloat=no ggml.has_tensor=no ggml.use_residency_sets=yes "
      "ggml.use_shared_buffers=yes recommended_working_set_mb='11453.25'"},
@@ -30,7 +30,7 @@ constexpr Sample kSamples[] = {
      "ggml.use_shared_buffers=yes recommended_working_set_mb='115448.73'"},
     {"cua-guest-shim", "Apple Paravirtual device",
      "yes 1009 3003, yes? 1001 1002 1003 1004 1005 1006 1007 1008 3001 3002, no 1010 1011, "
-     "no? 5001 5002, hasUnifiedMemory=yes",
+     "no~ 5001 5002, hasUnifiedMemory=yes",
      "override.tool='LumeMetalCapabilities' override.program='llama-bench' "
      "override.appleFamilyMax=1009 override.maxThreadgroupMemory=65536 "
      "ggml.tensor_disabled_by_name=yes ggml.device_id='MTL0' ggml.simdgroup_reduction=yes "
@@ -54,7 +54,7 @@ constexpr Sample kSamples[] = {
      "recommended_working_set_mb='5461.34'"},
     {"ggml-2024-guest-common3", "Apple Paravirtual device",
      "yes 3003, yes? 3001 3002, "
-     "no? 1001 1002 1003 1004 1005 1006 1007 1008 1009 1010 1011 5001 5002, hasUnifiedMemory=yes",
+     "no~ 1001 1002 1003 1004 1005 1006 1007 1008 1009 1010 1011 5001 5002, hasUnifiedMemory=yes",
      "ggml.simdgroup_reduction=no ggml.simdgroup_mm=no recommended_working_set_mb='5010.80' "
      "ggml.kernels_skipped=6"},
     {"ggml-2024-unsupported-op", "", "", "ggml.unsupported_op='MUL_MAT'"},
@@ -91,7 +91,7 @@ constexpr Sample kSamples[] = {
      "ggml.has_bfloat=yes ggml.has_tensor=no"},
     {"whisper-2024-intel-iris", "Intel(R) Iris(TM) Graphics 6000",
      "yes 3002, yes? 3001, no 3003, "
-     "no? 1001 1002 1003 1004 1005 1006 1007 1008 1009 1010 1011 5001 5002, hasUnifiedMemory=yes",
+     "no~ 1001 1002 1003 1004 1005 1006 1007 1008 1009 1010 1011 5001 5002, hasUnifiedMemory=yes",
      "whisper.metal_backend=yes ggml.simdgroup_reduction=no ggml.simdgroup_mm=no "
      "recommended_working_set_mb='1610.61'"},
     {"whisper-2026-cpu-fallback", "Apple M4 Max",
@@ -189,7 +189,7 @@ TEST(LogReader, DamageGivesUnknownNotNo) {
        "yes 3003, yes? 3001 3002, hasUnifiedMemory=yes"},
       {"boolean cut", "has unified memory    = true", "has unified memory    = tru",
        "yes 1005 3003, yes? 1001 1002 1003 1004 3001 3002, no 1006 1007 1008 1009 1010 1011, "
-       "no? 5001 5002"},
+       "no~ 5001 5002"},
       {"start missing", "ggml_metal_device_init: GPU name:   MTL0 (Apple Paravirtual device)\n", "",
        "yes 1005 3003, yes? 1001 1002 1003 1004 3001 3002, no 1006 1007 1008 1009 1010 1011, "
        "hasUnifiedMemory=yes"},

@@ -42,7 +42,7 @@ inline std::vector<Capture> read_sample(std::string_view text) {
 inline std::string dump_answers(const Capture& capture) {
   std::string text;
   for (const bool yes : {true, false}) {
-    for (const Evidence evidence : {Evidence::measured, Evidence::inferred}) {
+    for (const Evidence evidence : {Evidence::measured, Evidence::inferred, Evidence::read}) {
       std::vector<std::int64_t> families;
       for (const CapturedAnswer& row : capture.answers) {
         if (row.answer.key.query == "supportsFamily:" && row.answer.value == Value{yes} &&
@@ -53,7 +53,10 @@ inline std::string dump_answers(const Capture& capture) {
       if (families.empty()) continue;
       std::sort(families.begin(), families.end());
       text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", yes ? "yes" : "no",
-                          evidence == Evidence::inferred ? "?" : "", fmt::join(families, " "));
+                          evidence == Evidence::inferred ? "?"
+                          : evidence == Evidence::read   ? "~"
+                                                         : "",
+                          fmt::join(families, " "));
     }
   }
   for (const CapturedAnswer& row : capture.answers) {

@@ -152,9 +152,10 @@ TEST(Diagnose, StockGuestOnM1Ultra) {
     for (const auto& [key, evidence] :
          {std::pair{"supportsFamily:5001", row.metal3}, {"supportsFamily:5002", row.metal4}}) {
       const Comparison& comparison = row_of(diagnosis, key);
-      // That the guest denies them is inferred from the missing line; the level of the
-      // expectation is what the OS changes.
-      if (comparison.kind == Kind::under_report) EXPECT_EQ(comparison.expected_evidence, evidence);
+      if (comparison.kind != Kind::under_report) continue;
+      EXPECT_EQ(comparison.evidence, evidence);
+      EXPECT_EQ(comparison.expected_evidence, evidence);
+      EXPECT_EQ(comparison.guest_evidence, Evidence::read);  // by the missing line
     }
     const Comparison& memory = row_of(diagnosis, "maxThreadgroupMemoryLength");
     EXPECT_EQ(memory.kind, Kind::unknown);
@@ -188,10 +189,10 @@ TEST(Diagnose, HazardsOfClaimingMetal3) {
   const Comparison& metal3 = row_of(diagnosis, "supportsFamily:5001");
   EXPECT_FALSE(metal3.hazards.empty());
   for (const Comparison& row : diagnosis.comparisons) {
-    for (const std::string& id : row.hazards) {
+    for (const auto& [id, programs] : row.hazards) {
       const Hazard* hazard = tables().hazard(id);
       ASSERT_NE(hazard, nullptr);
-      if (hazard->scope == Hazard::Scope::program) EXPECT_THAT(row.reason, HasSubstr(id));
+      EXPECT_EQ(programs.empty(), hazard->scope == Hazard::Scope::process) << id;
     }
   }
 }
