@@ -10,7 +10,8 @@
 #include "shim/sign.h"
 #include "tables/host_answers.h"
 
-extern "C" const std::uint8_t metaldoctor_template_begin[], metaldoctor_template_end[];
+extern "C" const std::uint8_t metaldoctor_template_begin[], metaldoctor_template_end[],
+    metaldoctor_template_arm64e_begin[], metaldoctor_template_arm64e_end[];
 
 namespace metaldoctor {
 namespace {
@@ -88,6 +89,71 @@ std::string file_name(std::string_view name, std::string_view hash) {
                      hash.substr(0, 12));
 }
 
+constexpr std::uint32_t kFatMagic = 0xcafebabe;
+constexpr std::uint32_t kCpuArm64 = 0x0100000c;
+constexpr std::uint32_t kArm64eSubtype = 0x80000002;  ///< CPU_SUBTYPE_ARM64E, ptrauth ABI 0
+constexpr std::size_t kSubtypeOffset = 8;             ///< mach_header_64.cpusubtype
+
+struct FatSlice {
+  std::uint32_t cpu_type, cpu_subtype, alignment;  ///< alignment: log2
+  Bytes bytes;
+};
+
+/// A universal file (mach-o/fat.h); slices in the given order.
+std::vector<std::uint8_t> write_fat(const std::vector<FatSlice>& slices) {
+  std::vector<std::uint8_t> out;
+  const auto u32 = [&](std::size_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      out.push_back(static_cast<std::uint8_t>(value >> shift));
+    }
+  };
+  u32(kFatMagic);
+  u32(slices.size());
+  std::vector<std::size_t> offsets;
+  std::size_t end = 8 + 20 * slices.size();
+  for (const FatSlice& each : slices) {
+    const std::size_t mask = (std::size_t{1} << each.alignment) - 1;
+    offsets.push_back((end + mask) & ~mask);
+    end = offsets.back() + each.bytes.size();
+    u32(each.cpu_type);
+    u32(each.cpu_subtype);
+    u32(offsets.back());
+    u32(each.bytes.size());
+    u32(each.alignment);
+  }
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    out.resize(offsets[i]);
+    out.insert(out.end(), slices[i].bytes.begin(), slices[i].bytes.end());
+  }
+  return out;
+}
+
+/// `library` with the arm64e slice behind the others.
+Result<std::vector<std::uint8_t>> with_arm64e(Bytes library, std::string_view text) {
+  const Bytes linked{metaldoctor_template_arm64e_begin,
+                     static_cast<std::size_t>(metaldoctor_template_arm64e_end -
+                                              metaldoctor_template_arm64e_begin)};
+  // lipo wrote a universal file of one architecture, or the linker a thin one.
+  const auto file = MachOFile::read(linked, "arm64e template");
+  if (!file) return tl::unexpected(file.error());
+  const Bytes only = file->slices()[0].bytes;
+  std::vector<std::uint8_t> thin(only.begin(), only.end());
+  for (std::size_t i = 0; i < 4; ++i) {
+    thin[kSubtypeOffset + i] = static_cast<std::uint8_t>(kArm64eSubtype >> (8 * i));
+  }
+  const auto slice = specialise(thin, "arm64e template", text);
+  if (!slice) return tl::unexpected(slice.error());
+  const auto others = MachOFile::read(library, "template");
+  if (!others) return tl::unexpected(others.error());
+  std::vector<FatSlice> slices;
+  for (const Slice& each : others->slices()) {
+    slices.push_back(
+        {each.cpu_type, each.cpu_subtype, each.arch == "x86_64" ? 12u : 14u, each.bytes});
+  }
+  slices.push_back({kCpuArm64, kArm64eSubtype, 14, *slice});
+  return write_fat(slices);
+}
+
 Result<std::vector<EmittedSlice>> describe(Bytes bytes) {
   const auto file = MachOFile::read(bytes, "emitted library");
   if (!file) return tl::unexpected(file.error());
@@ -133,6 +199,11 @@ Result<std::vector<std::uint8_t>> specialise(Bytes library, std::string_view nam
   return out;
 }
 
+Result<std::vector<std::uint8_t>> make_library(std::string_view text, bool arm64e) {
+  auto bytes = specialise(embedded_template(), "template", text);
+  return bytes && arm64e ? with_arm64e(*bytes, text) : bytes;
+}
+
 Result<EmitResult> emit(const Tables& tables, const Profile& profile, const EmitOptions& options) {
   Profile wanted = profile;
   if (options.observe) wanted.changes.clear();
@@ -156,7 +227,7 @@ Result<EmitResult> emit(const Tables& tables, const Profile& profile, const Emit
   out.above_host = std::move(*above);
   out.profile = std::move(*injected);
   out.profile_text = encode(out.profile);
-  auto bytes = specialise(embedded_template(), "template", out.profile_text);
+  auto bytes = make_library(out.profile_text, options.arm64e);
   if (!bytes) return tl::unexpected(bytes.error());
   out.bytes = std::move(*bytes);
   auto slices = describe(out.bytes);

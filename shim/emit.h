@@ -17,6 +17,9 @@ struct EmitOptions {
   std::optional<Profile::Callers> callers;  ///< none = the profile's
   std::optional<Profile::Scope> scope;
   bool allow_above_host = false;  ///< marks the library and every journal it writes
+  /// Adds an arm64e slice. Experimental, never loaded by a Mac yet: from macOS 14.4 on dyld prefers
+  /// it in arm64 processes too, so a bad one breaks more than it mends.
+  bool arm64e = false;
   std::string name;  ///< goes into file_name; letters, digits, '-', '_' and '.' of it are kept
 };
 
@@ -51,5 +54,8 @@ inline constexpr std::string_view kInstallName = "@rpath/libmetaldoctor-shim.dyl
 /// Refused are libraries that are no template of this version. Public for verify and tests.
 Result<std::vector<std::uint8_t>> specialise(Bytes library, std::string_view name,
                                              std::string_view text);
+
+/// What emit makes of the embedded templates for a profile text.
+Result<std::vector<std::uint8_t>> make_library(std::string_view text, bool arm64e);
 
 }  // namespace metaldoctor

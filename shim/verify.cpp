@@ -139,7 +139,9 @@ void Verifier::template_bytes() {
   std::vector<std::uint8_t> again;
   if (report_.is_template) {
     again.assign(embedded_template().begin(), embedded_template().end());
-  } else if (auto made = specialise(embedded_template(), "template", report_.profile_text)) {
+  } else if (auto made = make_library(report_.profile_text,
+                                      std::ranges::find(file_.slices(), "arm64e", &Slice::arch) !=
+                                          file_.slices().end())) {
     again = std::move(*made);
   }
   std::vector<std::string> problems;

@@ -2,9 +2,14 @@
 # stub libraries of our own: no SDK is needed, and no byte depends on one.
 #
 # metaldoctor_macho(<name> TYPE dylib|executable SOURCES <file>... [ARCHS arm64 x86_64]
-#                   [DEFINES X=Y...] [LINK <ld option>...] [INCLUDES <dir>...] [DEPENDS <file>...])
+#                   [DEFINES X=Y...] [LINK <ld option>...] [INCLUDES <dir>...] [DEPENDS <file>...]
+#                   [SIGNED_AS <file name>])
 # gives a target <name> that makes ${CMAKE_CURRENT_BINARY_DIR}/<name>: thin for one architecture,
 # universal for several, signed ad hoc by the linker. The path is the property MACHO_FILE.
+# SIGNED_AS is the name in the signature and the install name; the default is <name>.
+#
+# arm64e: clang compiles it, but ld64.lld links no chained fixups for it. Linked as arm64 the file
+# is right except for its CPU subtype, which shim/emit.cpp sets before it signs.
 set(METALDOCTOR_MACHO_SDK ${PROJECT_SOURCE_DIR}/shim/dylib/sdk)
 find_program(METALDOCTOR_MACHO_CLANG NAMES clang++-22 clang++ REQUIRED
   HINTS /opt/homebrew/opt/llvm/bin /usr/lib/llvm-22/bin)
@@ -25,15 +30,18 @@ set(METALDOCTOR_MACHO_FLAGS -std=c++20 -Os -ffreestanding -fno-exceptions -fno-r
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 function(metaldoctor_macho name)
-  cmake_parse_arguments(ARG "" "TYPE" "SOURCES;ARCHS;DEFINES;LINK;INCLUDES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TYPE;SIGNED_AS" "SOURCES;ARCHS;DEFINES;LINK;INCLUDES;DEPENDS" ${ARGN})
   if(NOT ARG_ARCHS)
     set(ARG_ARCHS arm64 x86_64)
+  endif()
+  if(NOT ARG_SIGNED_AS)
+    set(ARG_SIGNED_AS ${name})
   endif()
   list(TRANSFORM ARG_DEFINES PREPEND -D)
   list(TRANSFORM ARG_INCLUDES PREPEND -I)
   file(GLOB_RECURSE stubs CONFIGURE_DEPENDS ${METALDOCTOR_MACHO_SDK}/*.tbd)
   if(ARG_TYPE STREQUAL "dylib")
-    set(kind -dylib -install_name @rpath/${name})
+    set(kind -dylib -install_name @rpath/${ARG_SIGNED_AS})
   else()
     set(kind -execute -e _main)
   endif()
@@ -52,14 +60,18 @@ function(metaldoctor_macho name)
         DEPENDS ${path} ${ARG_DEPENDS} DEPFILE ${dir}/${stem}.d VERBATIM)
       list(APPEND objects ${dir}/${stem}.o)
     endforeach()
+    set(link_arch ${arch})
+    if(arch STREQUAL "arm64e")
+      set(link_arch arm64)
+    endif()
     # The linker names the signature after its output file: the same name for every slice.
-    add_custom_command(OUTPUT ${dir}/${name}
-      COMMAND ${METALDOCTOR_MACHO_LD} -arch ${arch} ${kind} -platform_version macos 13.0 13.0
+    add_custom_command(OUTPUT ${dir}/${ARG_SIGNED_AS}
+      COMMAND ${METALDOCTOR_MACHO_LD} -arch ${link_arch} ${kind} -platform_version macos 13.0 13.0
               -syslibroot ${METALDOCTOR_MACHO_SDK} -lSystem -lobjc ${ARG_LINK}
               -fixup_chains -init_offsets -adhoc_codesign -dead_strip -x
-              ${objects} -o ${dir}/${name}
+              ${objects} -o ${dir}/${ARG_SIGNED_AS}
       DEPENDS ${objects} ${stubs} VERBATIM)
-    list(APPEND thin_files ${dir}/${name})
+    list(APPEND thin_files ${dir}/${ARG_SIGNED_AS})
   endforeach()
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${name})
   add_custom_command(OUTPUT ${file}

@@ -135,6 +135,28 @@ TEST(Emit, RefusesWhatTheLibraryCannotAnswer) {
             "profile-duplicate");
 }
 
+TEST(Emit, AnArm64eSliceOnRequest) {
+  EmitOptions options;
+  options.arm64e = true;
+  const auto emitted = emit(tables(), profile(kApple7), options);
+  ASSERT_TRUE(emitted) << emitted.error().what;
+  ASSERT_EQ(emitted->slices.size(), 3u);
+  EXPECT_EQ(emitted->slices[2].arch, "arm64e");
+  const auto report = verify_static(tables(), emitted->bytes, "out");
+  for (const VerifyCheck& check : report->checks) {
+    EXPECT_EQ(check.state, VerifyCheck::State::passed) << check.id << ": " << check.detail;
+  }
+  // dyld compares all 32 bits of the subtype: with the version of the pointer authentication ABI.
+  const auto file = MachOFile::read(emitted->bytes, "out");
+  EXPECT_EQ(file->slices()[2].cpu_subtype, 0x80000002u);
+  // The other slices are those of a library without it.
+  const auto plain = emit(tables(), profile(kApple7), {});
+  const auto plain_file = MachOFile::read(plain->bytes, "out");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::ranges::equal(file->slices()[i].bytes, plain_file->slices()[i].bytes));
+  }
+}
+
 TEST(Specialise, RefusesWhatIsNoTemplateOfThisVersion) {
   const auto emitted = emit(tables(), profile(kApple7), {});
   EXPECT_THAT(specialise(emitted->bytes, "out", "mdp1;").error().what,
