@@ -28,7 +28,8 @@ void do_throw(Call& call) {
   call.process.stop("exception", fmt::format("the program threw {}", type), call.process.caller());
 }
 void do_throw_named(Call& call) {
-  call.process.stop("exception", fmt::format("the program called {}", call.trap.name), call.process.caller());
+  call.process.stop("exception", fmt::format("the program called {}", call.trap.name),
+                    call.process.caller());
 }
 
 // ---- std::string of libc++: 24 bytes. arm64 macOS uses the alternate layout, where the size of a
@@ -58,7 +59,8 @@ struct GuestString {
     constexpr std::uint64_t most = std::uint64_t{16} << 20;
     const std::uint64_t length = size();
     std::string text(std::min(length, most), '\0');
-    if (!call.process.memory.read(data(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
+    if (!call.process.memory.read(data(),
+                                  {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
       call.fault("is no std::string", at);
     return text;
   }
@@ -72,7 +74,8 @@ struct GuestString {
     if (text.size() < short_room) {
       const auto size = static_cast<std::uint8_t>(text.size());
       memory.write(alternate ? at : at + 1, {bytes, text.size()});
-      call.store<std::uint8_t>(alternate ? at + 23 : at, alternate ? size : static_cast<std::uint8_t>(size << 1));
+      call.store<std::uint8_t>(alternate ? at + 23 : at,
+                               alternate ? size : static_cast<std::uint8_t>(size << 1));
       return;
     }
     const std::uint64_t capacity = (text.size() + 16) / 16 * 16;
@@ -90,7 +93,8 @@ struct GuestString {
 std::string text_of_size(Call& call, std::uint64_t address, std::uint64_t size) {
   constexpr std::uint64_t most = std::uint64_t{16} << 20;
   std::string text(std::min(size, most), '\0');
-  if (!call.process.memory.read(address, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
+  if (!call.process.memory.read(address,
+                                {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
     call.fault("cannot be read", address);
   return text;
 }
@@ -193,7 +197,8 @@ constexpr HostFunction functions[] = {
     {"___objc_personality_v0", constant},
     {"__ZNSt11logic_errorC2EPKc", constant},
     {"__ZNSt13runtime_errorC1EPKc", constant},
-    {"__ZNSt13runtime_errorC1ERKNSt3__112basic_stringIcNS0_11char_traitsIcEENS0_9allocatorIcEEEE", constant},
+    {"__ZNSt13runtime_errorC1ERKNSt3__112basic_stringIcNS0_11char_traitsIcEENS0_9allocatorIcEEEE",
+     constant},
     {"__ZNSt20bad_array_new_lengthC1Ev", constant},
     {"__ZNSt3__15mutex4lockEv", constant},
     {"__ZNSt3__15mutex6unlockEv", constant},

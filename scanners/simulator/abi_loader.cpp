@@ -123,7 +123,8 @@ void do_executable_path(Call& call) {
     call.store(call.arg(1), static_cast<std::uint32_t>(path.size() + 1));
     return call.returns(~std::uint64_t{0});
   }
-  process.memory.write(call.arg(0), {reinterpret_cast<const std::uint8_t*>(path.c_str()), path.size() + 1});
+  process.memory.write(call.arg(0),
+                       {reinterpret_cast<const std::uint8_t*>(path.c_str()), path.size() + 1});
   call.returns(0);
 }
 /// Existing images are reported at once; nothing is loaded later.
@@ -152,7 +153,8 @@ void do_tlv(Call& call) {
     block = process.allocate(high - low);
     for (const Section& section : image->image->sections())
       if (section.type == regular && block)
-        process.memory.move(block + section.address - low, image->address(section.address), section.size);
+        process.memory.move(block + section.address - low, image->address(section.address),
+                            section.size);
   }
   call.returns(block + call.load<std::uint64_t>(descriptor + 16));
 }

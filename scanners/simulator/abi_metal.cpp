@@ -22,7 +22,8 @@ void do_all_devices(Call& call) {
 void do_all_devices_observed(Call& call) {
   const std::uint64_t observer = call.arg(0);
   if (observer)
-    call.store(observer, call.process.new_object("MTLDeviceObserver", "MTLDeviceObserver")->address);
+    call.store(observer,
+               call.process.new_object("MTLDeviceObserver", "MTLDeviceObserver")->address);
   do_all_devices(call);
 }
 
@@ -35,7 +36,8 @@ void do_array_count(Call& call) {
   call.returns(call.process.send(call.arg(0), "count", {}, SystemLibrary::foundation));
 }
 void do_array_at(Call& call) {
-  call.returns(call.process.send(call.arg(0), "objectAtIndex:", {call.arg(1)}, SystemLibrary::foundation));
+  call.returns(
+      call.process.send(call.arg(0), "objectAtIndex:", {call.arg(1)}, SystemLibrary::foundation));
 }
 void do_string_length(Call& call) {
   call.returns(call.process.send(call.arg(0), "length", {}, SystemLibrary::foundation));

@@ -61,7 +61,8 @@ void do_opt_responds(Call& call) {
 }
 void do_opt_kind(Call& call) {
   if (call.arg(0) == 0) return call.returns(0);
-  call.returns(call.process.send(call.arg(0), "isKindOfClass:", {call.arg(1)}, SystemLibrary::objc));
+  call.returns(
+      call.process.send(call.arg(0), "isKindOfClass:", {call.arg(1)}, SystemLibrary::objc));
 }
 void do_store(Call& call) {  // objc_storeStrong, objc_initWeak, objc_storeWeak
   call.store(call.arg(0), call.arg(1));
@@ -71,7 +72,8 @@ void do_load_weak(Call& call) {
   call.returns(call.load<std::uint64_t>(call.arg(0)));
 }
 void do_enumeration_mutation(Call& call) {
-  call.process.stop("abort", "a collection was changed while it was enumerated", call.process.caller());
+  call.process.stop("abort", "a collection was changed while it was enumerated",
+                    call.process.caller());
 }
 
 // ---- classes
@@ -168,7 +170,8 @@ void find_method(Call& call, bool meta) {
   const auto selector = selector_argument(call, 1);
   bool is_meta = false;
   call.process.objc.class_at(call.arg(0), &is_meta);
-  ObjcMethod* found = cls && selector ? call.process.objc.lookup(*cls, *selector, meta || is_meta) : nullptr;
+  ObjcMethod* found =
+      cls && selector ? call.process.objc.lookup(*cls, *selector, meta || is_meta) : nullptr;
   call.returns(found ? call.process.objc.method_handle(*found) : 0);
 }
 void do_instance_method(Call& call) {

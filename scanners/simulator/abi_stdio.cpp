@@ -57,7 +57,8 @@ void print_to(Call& call, int descriptor, unsigned fixed, std::string_view forma
 void store_text(Call& call, const std::string& text, std::uint64_t to, std::uint64_t room) {
   if (room > 0) {
     const std::string_view cut = std::string_view(text).substr(0, room - 1);
-    if (!call.process.memory.write(to, {reinterpret_cast<const std::uint8_t*>(cut.data()), cut.size()}))
+    if (!call.process.memory.write(to,
+                                   {reinterpret_cast<const std::uint8_t*>(cut.data()), cut.size()}))
       call.fault("cannot be written", to);
     call.store<char>(to + cut.size(), 0);
   }
@@ -120,7 +121,8 @@ void do_putchar(Call& call) {
   call.returns(call.arg(0));
 }
 void do_fputc(Call& call) {
-  put(call.process, descriptor_of(call, call.arg(1)), std::string(1, static_cast<char>(call.arg(0))));
+  put(call.process, descriptor_of(call, call.arg(1)),
+      std::string(1, static_cast<char>(call.arg(0))));
   call.returns(call.arg(0));
 }
 void do_fwrite(Call& call) {
@@ -171,7 +173,9 @@ void do_open(Call& call) {
 }
 void do_fopen(Call& call) {
   const std::string mode = call.text(1);
-  const std::uint64_t flags = mode.starts_with("r") ? 0 : mode.starts_with("w") ? write_only | truncate : write_only;
+  const std::uint64_t flags = mode.starts_with("r")   ? 0
+                              : mode.starts_with("w") ? write_only | truncate
+                                                      : write_only;
   const int descriptor = open_file(call.process, call.text(0), flags);
   if (descriptor < 0) {
     fail_with(call, enoent);
@@ -191,20 +195,23 @@ std::uint64_t read_file(Call& call, int descriptor, std::uint64_t to, std::uint6
   const bool own = made != process.files_written.end();
   if (!own && given == process.request.files.end()) return 0;
   const std::string& text = own ? made->second : given->second;
-  const std::string_view part = std::string_view(text).substr(std::min<std::size_t>(position, text.size()), size);
+  const std::string_view part =
+      std::string_view(text).substr(std::min<std::size_t>(position, text.size()), size);
   if (!process.memory.write(to, {reinterpret_cast<const std::uint8_t*>(part.data()), part.size()}))
     call.fault("cannot be written", to);
   position += part.size();
   return part.size();
 }
 void do_read(Call& call) {
-  const std::uint64_t count = read_file(call, static_cast<int>(call.arg(0)), call.arg(1), call.arg(2));
+  const std::uint64_t count =
+      read_file(call, static_cast<int>(call.arg(0)), call.arg(1), call.arg(2));
   if (count == minus_one) return fail_with(call, ebadf);
   call.returns(count);
 }
 void do_fread(Call& call) {
   std::uint64_t size = 0;
-  if (call.arg(1) == 0 || __builtin_mul_overflow(call.arg(1), call.arg(2), &size)) return call.returns(0);
+  if (call.arg(1) == 0 || __builtin_mul_overflow(call.arg(1), call.arg(2), &size))
+    return call.returns(0);
   const std::uint64_t count = read_file(call, descriptor_of(call, call.arg(3)), call.arg(0), size);
   call.returns(count == minus_one ? 0 : count / call.arg(1));
 }

@@ -28,7 +28,8 @@ void do_strlen(Call& call) {
 }
 void do_strnlen(Call& call) {
   std::uint64_t size = 0;
-  while (size < call.arg(1) && !call.process.stopped() && call.load<char>(call.arg(0) + size)) ++size;
+  while (size < call.arg(1) && !call.process.stopped() && call.load<char>(call.arg(0) + size))
+    ++size;
   call.returns(size);
 }
 template <bool Fold, bool Bounded>
@@ -80,12 +81,14 @@ void do_strlcat(Call& call) {
 }
 void do_strchr(Call& call) {
   const std::string text = call.text(0);
-  const auto at = std::string_view(text.c_str(), text.size() + 1).find(static_cast<char>(call.arg(1)));
+  const auto at =
+      std::string_view(text.c_str(), text.size() + 1).find(static_cast<char>(call.arg(1)));
   call.returns(at == std::string::npos ? 0 : call.arg(0) + at);
 }
 void do_strrchr(Call& call) {
   const std::string text = call.text(0);
-  const auto at = std::string_view(text.c_str(), text.size() + 1).rfind(static_cast<char>(call.arg(1)));
+  const auto at =
+      std::string_view(text.c_str(), text.size() + 1).rfind(static_cast<char>(call.arg(1)));
   call.returns(at == std::string::npos ? 0 : call.arg(0) + at);
 }
 void do_strstr(Call& call) {
@@ -131,7 +134,8 @@ void do_atof(Call& call) {
 
 template <char First, char Last>
 void do_is_range(Call& call) {
-  call.returns(call.arg(0) >= static_cast<unsigned char>(First) && call.arg(0) <= static_cast<unsigned char>(Last));
+  call.returns(call.arg(0) >= static_cast<unsigned char>(First) &&
+               call.arg(0) <= static_cast<unsigned char>(Last));
 }
 void do_isspace(Call& call) {
   call.returns(call.arg(0) == ' ' || (call.arg(0) >= 9 && call.arg(0) <= 13));
@@ -148,11 +152,13 @@ void do_toupper(Call& call) {
 /// Insertion by halves: the comparator is the program's and may answer anything.
 void do_qsort(Call& call) {
   Process& process = call.process;
-  const std::uint64_t base = call.arg(0), count = call.arg(1), size = call.arg(2), less = call.arg(3);
+  const std::uint64_t base = call.arg(0), count = call.arg(1), size = call.arg(2),
+                      less = call.arg(3);
   if (count < 2 || size == 0 || count > (std::uint64_t{1} << 20)) return;
   const std::uint64_t spare = process.allocate(size);
   for (std::uint64_t i = 1; i < count && !process.stopped(); ++i) {
-    if (!process.memory.move(spare, base + i * size, size)) return call.fault("cannot be sorted", base);
+    if (!process.memory.move(spare, base + i * size, size))
+      return call.fault("cannot be sorted", base);
     std::uint64_t low = 0, high = i;
     while (low < high && !process.stopped()) {
       const std::uint64_t middle = (low + high) / 2;

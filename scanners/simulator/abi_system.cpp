@@ -76,10 +76,16 @@ struct Sysctl {
   std::uint64_t size;
 };
 constexpr Sysctl sysctls[] = {
-    {"hw.ncpu", 4, 4},           {"hw.physicalcpu", 4, 4},     {"hw.logicalcpu", 4, 4},
-    {"hw.activecpu", 4, 4},      {"hw.pagesize", 16384, 8},    {"hw.memsize", std::uint64_t{8} << 30, 8},
-    {"hw.cachelinesize", 128, 8}, {"hw.perflevel0.physicalcpu", 4, 4},
-    {"hw.optional.arm64", 1, 4}, {"sysctl.proc_translated", 0, 4},
+    {"hw.ncpu", 4, 4},
+    {"hw.physicalcpu", 4, 4},
+    {"hw.logicalcpu", 4, 4},
+    {"hw.activecpu", 4, 4},
+    {"hw.pagesize", 16384, 8},
+    {"hw.memsize", std::uint64_t{8} << 30, 8},
+    {"hw.cachelinesize", 128, 8},
+    {"hw.perflevel0.physicalcpu", 4, 4},
+    {"hw.optional.arm64", 1, 4},
+    {"sysctl.proc_translated", 0, 4},
 };
 /// sysctlbyname(name, old, &old_size, new, new_size): the machine's identity is the capture's.
 void do_sysctlbyname(Call& call) {
@@ -112,7 +118,8 @@ void do_sysctlbyname(Call& call) {
   if (call.arg(1) && size_at) {
     const std::uint64_t room = call.load<std::uint64_t>(size_at);
     if (room < bytes.size()) return call.returns(minus_one);
-    process.memory.write(call.arg(1), {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    process.memory.write(call.arg(1),
+                         {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
   }
   if (size_at) call.store<std::uint64_t>(size_at, bytes.size());
   call.returns(0);
@@ -141,11 +148,13 @@ void do_timebase(Call& call) {
 }
 
 void do_abort(Call& call) {
-  call.process.stop("abort", fmt::format("the program called {}", call.trap.name), call.process.caller());
+  call.process.stop("abort", fmt::format("the program called {}", call.trap.name),
+                    call.process.caller());
 }
 /// __assert_rtn(function, file, line, expression)
 void do_assert(Call& call) {
-  call.process.stop("abort", fmt::format("assertion failed: {}", call.text(3)), call.process.caller());
+  call.process.stop("abort", fmt::format("assertion failed: {}", call.text(3)),
+                    call.process.caller());
 }
 void do_exit(Call& call) {
   Process& process = call.process;
@@ -222,12 +231,12 @@ constexpr HostFunction functions[] = {
     {"_sysctlbyname", constant, do_sysctlbyname},
     {"_sysctl", assumed, do_system_call},
     {"_clock_gettime", constant, do_clock_gettime},
-    {"_clock_gettime_nsec_np", constant, nullptr, uptime_seconds* nanoseconds},
+    {"_clock_gettime_nsec_np", constant, nullptr, uptime_seconds * nanoseconds},
     {"_gettimeofday", constant, do_gettimeofday},
     {"_time", constant, do_time},
     {"_clock", constant},
-    {"_mach_absolute_time", constant, nullptr, uptime_seconds* ticks_a_second},
-    {"_mach_continuous_time", constant, nullptr, uptime_seconds* ticks_a_second},
+    {"_mach_absolute_time", constant, nullptr, uptime_seconds * ticks_a_second},
+    {"_mach_continuous_time", constant, nullptr, uptime_seconds * ticks_a_second},
     {"_mach_timebase_info", constant, do_timebase},
     {"_usleep", constant},
     {"_nanosleep", constant},

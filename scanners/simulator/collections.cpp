@@ -50,7 +50,8 @@ void array_add(Call& call) {
   ObjcObject* self = self_of(call);
   if (!self) return;
   if (self->items.size() >= max_items)
-    return call.process.stop("budget-objects", "a collection grows too large", call.process.caller());
+    return call.process.stop("budget-objects", "a collection grows too large",
+                             call.process.caller());
   self->items.push_back(call.arg(2));
 }
 void array_remove_all(Call& call) {
@@ -103,7 +104,8 @@ void dictionary_set(Call& call) {
     return;
   }
   if (self->entries.size() >= max_items)
-    return call.process.stop("budget-objects", "a collection grows too large", call.process.caller());
+    return call.process.stop("budget-objects", "a collection grows too large",
+                             call.process.caller());
   self->entries.emplace_back(call.arg(3), call.arg(2));
 }
 /// dictionaryWithObjects:forKeys:count:
@@ -159,29 +161,39 @@ constexpr HostMethod methods[] = {
     {"NSArray", "NSObject", false, "firstObject", "@16@0:8", array_first},
     {"NSArray", "NSObject", false, "lastObject", "@16@0:8", array_last},
     {"NSArray", "NSObject", false, "containsObject:", "B24@0:8@16", contains},
-    {"NSArray", "NSObject", false, "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
+    {"NSArray", "NSObject", false,
+     "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
     {"NSMutableArray", "NSArray", true, "arrayWithCapacity:", "@24@0:8Q16", empty_of_class},
     {"NSMutableArray", "NSArray", false, "addObject:", "v24@0:8@16", array_add},
     {"NSMutableArray", "NSArray", false, "removeAllObjects", "v16@0:8", array_remove_all},
     {"NSSet", "NSObject", true, "set", "@16@0:8", empty_of_class},
     {"NSSet", "NSObject", false, "count", "Q16@0:8", count},
     {"NSSet", "NSObject", false, "containsObject:", "B24@0:8@16", contains},
-    {"NSSet", "NSObject", false, "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
+    {"NSSet", "NSObject", false,
+     "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
     {"NSMutableSet", "NSSet", false, "addObject:", "v24@0:8@16", array_add},
     {"NSDictionary", "NSObject", true, "dictionary", "@16@0:8", empty_of_class},
-    {"NSDictionary", "NSObject", true, "dictionaryWithObjects:forKeys:count:", "@40@0:8r^@16r^@24Q32", dictionary_with},
-    {"NSDictionary", "NSObject", true, "dictionaryWithObject:forKey:", "@32@0:8@16@24", dictionary_with_one},
-    {"NSDictionary", "NSObject", false, "initWithObjects:forKeys:count:", "@40@0:8r^@16r^@24Q32", dictionary_with},
+    {"NSDictionary", "NSObject", true,
+     "dictionaryWithObjects:forKeys:count:", "@40@0:8r^@16r^@24Q32", dictionary_with},
+    {"NSDictionary", "NSObject", true, "dictionaryWithObject:forKey:", "@32@0:8@16@24",
+     dictionary_with_one},
+    {"NSDictionary", "NSObject", false, "initWithObjects:forKeys:count:", "@40@0:8r^@16r^@24Q32",
+     dictionary_with},
     {"NSDictionary", "NSObject", false, "count", "Q16@0:8", count},
     {"NSDictionary", "NSObject", false, "objectForKey:", "@24@0:8@16", dictionary_get},
     {"NSDictionary", "NSObject", false, "objectForKeyedSubscript:", "@24@0:8@16", dictionary_get},
     {"NSDictionary", "NSObject", false, "valueForKey:", "@24@0:8@16", dictionary_get},
     {"NSDictionary", "NSObject", false, "allKeys", "@16@0:8", dictionary_keys},
-    {"NSDictionary", "NSObject", false, "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
-    {"NSMutableDictionary", "NSDictionary", true, "dictionaryWithCapacity:", "@24@0:8Q16", empty_of_class},
-    {"NSMutableDictionary", "NSDictionary", false, "setObject:forKey:", "v32@0:8@16@24", dictionary_set},
-    {"NSMutableDictionary", "NSDictionary", false, "setObject:forKeyedSubscript:", "v32@0:8@16@24", dictionary_set},
-    {"NSMutableDictionary", "NSDictionary", false, "setValue:forKey:", "v32@0:8@16@24", dictionary_set},
+    {"NSDictionary", "NSObject", false,
+     "countByEnumeratingWithState:objects:count:", "Q40@0:8^{?}16^@24Q32", enumerate},
+    {"NSMutableDictionary", "NSDictionary", true, "dictionaryWithCapacity:", "@24@0:8Q16",
+     empty_of_class},
+    {"NSMutableDictionary", "NSDictionary", false, "setObject:forKey:", "v32@0:8@16@24",
+     dictionary_set},
+    {"NSMutableDictionary", "NSDictionary", false, "setObject:forKeyedSubscript:", "v32@0:8@16@24",
+     dictionary_set},
+    {"NSMutableDictionary", "NSDictionary", false, "setValue:forKey:", "v32@0:8@16@24",
+     dictionary_set},
     {"NSMutableDictionary", "NSDictionary", false, "removeAllObjects", "v16@0:8", array_remove_all},
 };
 
@@ -191,7 +203,8 @@ constexpr std::uint64_t data_mask = 0x00007ffffffffff8;
 constexpr std::uint32_t relative_list = 0x80000000, direct_selectors = 0x40000000;
 constexpr std::uint32_t max_methods = 10'000;
 
-void read_methods(Process& process, std::uint64_t list, std::map<std::string, ObjcMethod, std::less<>>& into) {
+void read_methods(Process& process, std::uint64_t list,
+                  std::map<std::string, ObjcMethod, std::less<>>& into) {
   const Memory& memory = process.memory;
   const auto flags = memory.load<std::uint32_t>(list);
   const auto number = memory.load<std::uint32_t>(list + 4);
@@ -228,10 +241,12 @@ void register_class(Process& process, std::uint64_t address) {
   const auto name = memory.cstring(read(ro + 24), 1024);
   if (!name || process.objc.find(*name)) return;
   ObjcClass* superclass = process.objc.class_at(read(address + 8));
-  ObjcClass& cls = process.objc.ensure(*name, superclass ? superclass : process.objc.find("NSObject"), "");
+  ObjcClass& cls =
+      process.objc.ensure(*name, superclass ? superclass : process.objc.find("NSObject"), "");
   process.objc.place(cls, address, meta);
   cls.defined_by_program = true;
-  cls.instance_size = std::clamp<std::uint64_t>(memory.load<std::uint32_t>(ro + 8).value_or(16), 16, 1 << 20);
+  cls.instance_size =
+      std::clamp<std::uint64_t>(memory.load<std::uint32_t>(ro + 8).value_or(16), 16, 1 << 20);
   read_methods(process, read(ro + 32), cls.methods);
   read_methods(process, read(meta_ro + 32), cls.class_methods);
 }
@@ -247,7 +262,9 @@ void register_program_classes(Process& process, const SimLoaded& image) {
     const Section* list = image.image->section(segment, "__objc_classlist");
     if (!list) continue;
     for (std::uint64_t at = 0; at + 8 <= list->size; at += 8)
-      register_class(process, process.memory.load<std::uint64_t>(image.address(list->address + at)).value_or(0));
+      register_class(
+          process,
+          process.memory.load<std::uint64_t>(image.address(list->address + at)).value_or(0));
   }
 }
 

@@ -53,17 +53,21 @@ struct DeviceMethods {
     call.returns(model.answer(*device, {"supportsFamily:", {family}}) != 0);
   }
   static bool has_family(Call& call, std::int64_t family) {
-    return call.process.send(call.arg(0), "supportsFamily:", {static_cast<std::uint64_t>(family)}) & 0xff;
+    return call.process.send(call.arg(0), "supportsFamily:", {static_cast<std::uint64_t>(family)}) &
+           0xff;
   }
   static void any_family(Call& call) {
     const auto& families = call.trap.runtime->families;
-    call.returns(std::ranges::any_of(families, [&](std::int64_t f) { return has_family(call, f); }));
+    call.returns(
+        std::ranges::any_of(families, [&](std::int64_t f) { return has_family(call, f); }));
   }
   static void not_family(Call& call) {
     call.returns(!has_family(call, call.trap.runtime->families.at(0)));
   }
   static void supports_feature_set(Call& call) {
-    call.returns(call.process.send(call.arg(0), "deviceOrFeatureProfileSupportsFeatureSet:", {call.arg(2)}) & 0xff);
+    call.returns(
+        call.process.send(call.arg(0), "deviceOrFeatureProfileSupportsFeatureSet:", {call.arg(2)}) &
+        0xff);
   }
   /// The driver's word, or the family that the set maps to - asked live, so an override of
   /// supportsFamily: shows here too.
@@ -74,7 +78,8 @@ struct DeviceMethods {
     const auto set = static_cast<std::int64_t>(call.arg(2));
     const Value* known = process.devices.find_answer(*device, {"supportsFeatureSet:", {set}});
     const bool* captured = known ? std::get_if<bool>(known) : nullptr;
-    const bool driver = process.send(call.arg(0), "deviceSupportsFeatureSet:", {call.arg(2)}) & 0xff;
+    const bool driver =
+        process.send(call.arg(0), "deviceSupportsFeatureSet:", {call.arg(2)}) & 0xff;
     const FeatureSet* row = process.tables.feature_set(set);
     const Family* family = row && row->family ? process.tables.family(*row->family) : nullptr;
     if (!family) {
@@ -87,9 +92,7 @@ struct DeviceMethods {
     if (captured && before && *before == now) return call.returns(*captured);
     call.returns(driver || now);
   }
-  static void no(Call& call) {
-    call.returns(0);
-  }
+  static void no(Call& call) { call.returns(0); }
 
   static QueryKey key_of(Call& call) {
     const std::string& selector = call.trap.runtime->selector;
@@ -108,13 +111,15 @@ struct DeviceMethods {
     std::array<std::uint64_t, 3> size{};
     std::size_t found = 0;
     for (std::size_t i = 0; text && i < text->size() && found < 3;) {
-      const auto [end, error] = std::from_chars(text->data() + i, text->data() + text->size(), size[found]);
+      const auto [end, error] =
+          std::from_chars(text->data() + i, text->data() + text->size(), size[found]);
       if (error == std::errc{}) ++found;
       i = static_cast<std::size_t>(std::max(end, text->data() + i + 1) - text->data());
     }
     if (found == 3) return size;
     // What every Apple GPU of the feature tables has.
-    call.process.assume(fmt::format("device {}: {} is unknown, 1024 each was given", device, selector));
+    call.process.assume(
+        fmt::format("device {}: {} is unknown, 1024 each was given", device, selector));
     return {1024, 1024, 1024};
   }
   static void answer(Call& call) {
@@ -123,15 +128,21 @@ struct DeviceMethods {
     Process& process = call.process;
     const RuntimeMethod& method = *call.trap.runtime;
     switch (method.types[0]) {
-      case 'v': return;
-      case '{': return call.returns_structure(size_answer(call, *device));
-      case '@': break;
-      default: return call.returns(static_cast<std::uint64_t>(process.devices.answer(*device, key_of(call))));
+      case 'v':
+        return;
+      case '{':
+        return call.returns_structure(size_answer(call, *device));
+      case '@':
+        break;
+      default:
+        return call.returns(
+            static_cast<std::uint64_t>(process.devices.answer(*device, key_of(call))));
     }
     if (method.selector == "architecture") return architecture(call);
     const Query* query = process.tables.query(method.selector);
     if (query && query->type == AnswerType::text)
-      return call.returns(process.new_string(process.devices.text_answer(*device, query->selector)));
+      return call.returns(
+          process.new_string(process.devices.text_answer(*device, query->selector)));
     process.assume(fmt::format("device {}: {} is nil", *device, method.selector));
     call.returns(0);
   }
@@ -141,7 +152,9 @@ struct DeviceMethods {
     std::uint64_t& made = self->fields["architecture"];
     if (!made) {
       ObjcClass* cls = call.process.objc.find("MTLArchitecture");
-      ObjcObject* object = cls ? call.process.objc.create(*cls, fmt::format("architecture of device {}", device)) : nullptr;
+      ObjcObject* object =
+          cls ? call.process.objc.create(*cls, fmt::format("architecture of device {}", device))
+              : nullptr;
       if (!object) return call.returns(0);
       object->integer = static_cast<std::int64_t>(device);
       made = object->address;
@@ -151,7 +164,8 @@ struct DeviceMethods {
   static void architecture_name(Call& call) {
     const ObjcObject* self = call.process.objc.object(call.arg(0));
     const auto device = static_cast<std::size_t>(self ? self->integer.value_or(0) : 0);
-    call.returns(call.process.new_string(call.process.devices.text_answer(device, "architecture.name")));
+    call.returns(
+        call.process.new_string(call.process.devices.text_answer(device, "architecture.name")));
   }
 
   static void wrapper(Call& call) {
@@ -162,7 +176,8 @@ struct DeviceMethods {
     call.returns(set == self->fields.end() ? call.arg(0) : set->second);
   }
   static void set_wrapper(Call& call) {
-    if (ObjcObject* self = call.process.objc.object(call.arg(0)); self && call.trap.cls->name != "_MTLDevice")
+    if (ObjcObject* self = call.process.objc.object(call.arg(0));
+        self && call.trap.cls->name != "_MTLDevice")
       self->fields["_deviceWrapper"] = call.arg(2);
   }
   static void base(Call& call) {
@@ -184,11 +199,13 @@ struct DeviceMethods {
     const CapturedFact* fact = process.request.devices[*device].capture.fact("rset_ok");
     const bool* known = fact ? std::get_if<bool>(&fact->value) : nullptr;
     if (!known)
-      process.assume(fmt::format("device {}: whether residency sets work is unknown, they do here", *device));
+      process.assume(
+          fmt::format("device {}: whether residency sets work is unknown, they do here", *device));
     if (!known || *known)
       return call.returns(process.new_object("NSObject", "residency set")->address);
     const std::uint64_t place = call.arg(3);
-    if (place) call.store(place, process.new_object("NSError", "error of newResidencySet")->address);
+    if (place)
+      call.store(place, process.new_object("NSError", "error of newResidencySet")->address);
     call.returns(0);
   }
   static void residency_set_validated(Call& call) {

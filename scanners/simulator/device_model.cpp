@@ -74,8 +74,9 @@ void DeviceModel::load_metal() {
 ObjcClass& DeviceModel::driver_class(std::size_t device) {
   const SimDevice& asked = process_.request.devices[device];
   const bool guest = asked.capture.is_guest().value_or(true);
-  const std::string name =
-      !asked.driver.empty() ? asked.driver : std::string(guest ? paravirtual_class : bare_metal_class);
+  const std::string name = !asked.driver.empty()
+                               ? asked.driver
+                               : std::string(guest ? paravirtual_class : bare_metal_class);
   if (ObjcClass* known = process_.objc.find(name)) return *known;
   if (const RuntimeClass* row = row_of(process_.runtime, name)) {
     ObjcClass& cls = add_class(*row);
@@ -85,7 +86,8 @@ ObjcClass& DeviceModel::driver_class(std::size_t device) {
   process_.assume(fmt::format("the driver class {} is built like {}", name, bare_metal_class));
   RuntimeClass shape = *row_of(process_.runtime, bare_metal_class);
   const bool arm = process_.machine.arch() == SimArch::arm64;
-  const RuntimeClass* parent = row_of(process_.runtime, arm ? "IOGPUMetalDevice" : "MTLIOAccelDevice");
+  const RuntimeClass* parent =
+      row_of(process_.runtime, arm ? "IOGPUMetalDevice" : "MTLIOAccelDevice");
   ObjcClass& cls = process_.objc.ensure(name, &add_class(*parent), shape.image);
   cls.protocols = shape.protocols;
   for (const RuntimeMethod& method : row_of(process_.runtime, bare_metal_class)->methods)
@@ -101,11 +103,11 @@ void DeviceModel::add_query_methods(ObjcClass& driver) {
     extra_.push_back({std::move(selector), types, on_x86(types), std::move(does), {}});
     add_method(driver, extra_.back());
   };
+  add("newResidencySetWithDescriptor:error:", "@32@0:8@16^@24", "residency-set");
   for (const Query& query : process_.tables.queries()) {
     if (query.selector.find('.') != std::string::npos) continue;
     add(query.selector, default_encoding(query), "answer");
   }
-  add("newResidencySetWithDescriptor:error:", "@32@0:8@16^@24", "residency-set");
 }
 
 const std::vector<std::uint64_t>& DeviceModel::array() {
@@ -141,7 +143,8 @@ std::uint64_t DeviceModel::wrap(std::size_t device, std::uint64_t raw) {
   const bool debug = wrapper == Wrapper::debug;
   add_classes_of(debug ? "MetalTools" : "GPUToolsCapture");
   ObjcClass* cls = process_.objc.find(debug ? "MTLDebugDevice" : "CaptureMTLDevice");
-  ObjcObject* made = cls ? process_.objc.create(*cls, fmt::format("wrapper of device {}", device)) : nullptr;
+  ObjcObject* made =
+      cls ? process_.objc.create(*cls, fmt::format("wrapper of device {}", device)) : nullptr;
   if (!made) return raw;
   made->base = raw;
   process_.recorder.event(fmt::format("{}: wrap {}", device, cls->name));
@@ -158,7 +161,8 @@ void DeviceModel::take_snapshot(std::uint64_t raw) {
     by_family[family].push_back(name);
   for (const auto& [family, names] : by_family) {
     if (family == 0) continue;  // nobody has it, nobody is asked
-    const bool has = process_.send(raw, "supportsFamily:", {static_cast<std::uint64_t>(family)}) & 0xff;
+    const bool has =
+        process_.send(raw, "supportsFamily:", {static_cast<std::uint64_t>(family)}) & 0xff;
     for (std::size_t i = 1; i < names.size(); ++i) process_.recorder.metal_asks(family);
     for (const std::string& name : names)
       if (has) process_.recorder.feature(name);
@@ -189,21 +193,24 @@ std::string DeviceModel::text_answer(std::size_t device, std::string_view query)
   const Capture& capture = process_.request.devices[device].capture;
   if (query == "name" && !capture.name.empty()) return capture.name;
   if (query == "architecture.name" && !capture.architecture.empty()) return capture.architecture;
-  process_.assume(fmt::format("device {}: {} is unknown, answered with an empty text", device, query));
+  process_.assume(
+      fmt::format("device {}: {} is unknown, answered with an empty text", device, query));
   return {};
 }
 
 void DeviceModel::note_question(const ObjcObject& object, std::string_view selector, Call& call) {
   const ObjcObject* raw = object.base ? process_.objc.object(object.base) : &object;
-  if (!raw || !raw->device) return;
-  const Query* query = process_.tables.query(selector);
-  if (!query) return;
+  const bool nested = object.cls->name == "MTLArchitecture";
+  const Query* query = process_.tables.query(nested ? "architecture." + std::string(selector)
+                                                    : std::string(selector));
+  if (!raw || !(raw->device || nested) || !query) return;
   SimQuery asked;
   asked.key.query = query->selector;
   const auto arguments = std::ranges::count(selector, ':');
   for (std::ptrdiff_t i = 0; i < arguments; ++i)
-    asked.key.arguments.push_back(static_cast<std::int64_t>(call.arg(static_cast<unsigned>(2 + i))));
-  asked.device = *raw->device;
+    asked.key.arguments.push_back(
+        static_cast<std::int64_t>(call.arg(static_cast<unsigned>(2 + i))));
+  asked.device = nested ? static_cast<std::size_t>(*raw->integer) : *raw->device;
   const std::uint64_t back = process_.caller();
   const Trap* from = process_.trap_at(back);
   asked.from_metal = from && from->library == SystemLibrary::metal;

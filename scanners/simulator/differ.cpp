@@ -100,7 +100,8 @@ std::vector<Line> compare_lines(const std::vector<SimLogLine>& before,
   };
   for (std::size_t i = rows; i-- > 0;)
     for (std::size_t j = columns; j-- > 0;)
-      at(i, j) = same(first + i, first + j) ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
+      at(i, j) =
+          same(first + i, first + j) ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
   std::vector<std::string> removed, added;
   const auto flush = [&] {
     for (std::size_t i = 0; i < std::max(removed.size(), added.size()); ++i)
@@ -150,8 +151,9 @@ std::vector<std::string> compare_queries(const Trace& from, const Trace& to) {
   for (const auto& [key, answer] : before) {
     const auto other = after.find(key);
     if (other != after.end() && other->second == answer) continue;
-    out.push_back(fmt::format("device {}: {}: {} -> {}", std::get<0>(key), to_string(std::get<1>(key)),
-                              answer, other == after.end() ? "not asked" : other->second));
+    out.push_back(fmt::format("device {}: {}: {} -> {}", std::get<0>(key),
+                              to_string(std::get<1>(key)), answer,
+                              other == after.end() ? "not asked" : other->second));
   }
   for (const auto& [key, answer] : after)
     if (!before.contains(key))
@@ -160,7 +162,8 @@ std::vector<std::string> compare_queries(const Trace& from, const Trace& to) {
   return out;
 }
 
-std::vector<std::string> missing_from(std::vector<std::string> these, std::vector<std::string> those) {
+std::vector<std::string> missing_from(std::vector<std::string> these,
+                                      std::vector<std::string> those) {
   std::ranges::sort(these);
   std::ranges::sort(those);
   std::vector<std::string> out;
@@ -198,8 +201,9 @@ SimDifference compare_traces(const Trace& from, const Trace& to) {
                        from.exit_status != to.exit_status;
   // A run that was stopped may have been about to do what the other did.
   const bool whole = !from.stop && !to.stop;
-  difference.verdict = !whole ? Verdict::inconclusive
-                       : differs ? Verdict::differs : Verdict::no_difference_observed;
+  difference.verdict = !whole    ? Verdict::inconclusive
+                       : differs ? Verdict::differs
+                                 : Verdict::no_difference_observed;
   return difference;
 }
 

@@ -35,7 +35,8 @@ Conversion read_conversion(std::string_view format, std::size_t& at, VarArgs& ar
     }
     return number(format, at);
   };
-  while (at < format.size() && std::string_view("-+ #0'").find(format[at]) != std::string_view::npos)
+  while (at < format.size() &&
+         std::string_view("-+ #0'").find(format[at]) != std::string_view::npos)
     read.flags += format[at++];
   if (at < format.size() && (format[at] == '*' || (format[at] >= '1' && format[at] <= '9')))
     read.width = count();
@@ -115,9 +116,22 @@ std::string text_argument(Process& process, const Conversion& c, std::uint64_t a
 
 std::string converted(Process& process, const Conversion& c, VarArgs& arguments) {
   switch (c.kind) {
-    case 'd': case 'i': case 'u': case 'U': case 'x': case 'X': case 'o':
+    case 'd':
+    case 'i':
+    case 'u':
+    case 'U':
+    case 'x':
+    case 'X':
+    case 'o':
       return integer(c, arguments.integer());
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A':
       return with_host(c, "", c.kind, arguments.real());
     case 'c':
       return padded(c, std::string(1, static_cast<char>(arguments.integer())));

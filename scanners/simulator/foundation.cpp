@@ -22,8 +22,8 @@ std::string text_of(Call& call, unsigned index) {
 }
 std::size_t device_capture_os(Process& process, std::array<std::uint64_t, 3>& out) {
   const auto& devices = process.request.devices;
-  const auto known = devices.empty() ? std::nullopt
-                                     : parse_os_version(devices[0].capture.system.os);
+  const auto known =
+      devices.empty() ? std::nullopt : parse_os_version(devices[0].capture.system.os);
   const OsVersion os = known.value_or(process.tables.newest_macos());
   if (!known) process.assume(fmt::format("macOS is {}", to_string(os)));
   out = {static_cast<std::uint64_t>(os.major), static_cast<std::uint64_t>(os.minor),
@@ -37,7 +37,8 @@ void object_alloc(Call& call) {
   Process& process = call.process;
   ObjcClass* cls = process.objc.class_at(call.arg(0));
   if (!cls) return call.fault("is no class", call.arg(0));
-  if (!cls->defined_by_program) return call.returns(process.new_object(cls->name, cls->name)->address);
+  if (!cls->defined_by_program)
+    return call.returns(process.new_object(cls->name, cls->name)->address);
   const std::uint64_t address = process.allocate(cls->instance_size);
   if (!address) return;
   process.memory.clear(address, cls->instance_size);
@@ -82,13 +83,15 @@ void object_equal(Call& call) {
 }
 void object_description(Call& call) {
   const auto text = call.process.string_of(call.arg(0));
-  call.returns(call.process.new_string(text ? *text : fmt::format("<{}>", call.process.name_of(call.arg(0)))));
+  call.returns(call.process.new_string(
+      text ? *text : fmt::format("<{}>", call.process.name_of(call.arg(0)))));
 }
 void object_method_for(Call& call) {
   bool is_class = false;
   ObjcClass* cls = class_of(call.process, call.arg(0), is_class);
   const auto selector = call.process.objc.selector_name(call.arg(2));
-  const ObjcMethod* found = cls && selector ? call.process.objc.lookup(*cls, *selector, is_class) : nullptr;
+  const ObjcMethod* found =
+      cls && selector ? call.process.objc.lookup(*cls, *selector, is_class) : nullptr;
   call.returns(found ? found->imp : 0);
 }
 
@@ -115,7 +118,8 @@ void string_from_bytes(Call& call) {
   constexpr std::uint64_t most = std::uint64_t{64} << 20;
   if (call.arg(3) > most) return call.fault("is too long a string", call.arg(2));
   std::string text(call.arg(3), '\0');
-  if (!call.process.memory.read(call.arg(2), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
+  if (!call.process.memory.read(call.arg(2),
+                                {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
     call.fault("cannot be read", call.arg(2));
   call.returns(call.process.new_string(std::move(text)));
 }
@@ -147,7 +151,8 @@ void string_range(Call& call) {
   constexpr std::uint64_t not_found = 0x7fff'ffff'ffff'ffff;
   const std::string part = text_of(call, 2);
   const auto at = text_of(call, 0).find(part);
-  call.returns_pair(at == std::string::npos ? not_found : at, at == std::string::npos ? 0 : part.size());
+  call.returns_pair(at == std::string::npos ? not_found : at,
+                    at == std::string::npos ? 0 : part.size());
 }
 void string_int(Call& call) {
   call.returns(static_cast<std::uint64_t>(std::strtoll(text_of(call, 0).c_str(), nullptr, 10)));
@@ -178,7 +183,8 @@ void number_make_double(Call& call) {
 void number_integer(Call& call) {
   const ObjcObject* self = self_of(call);
   if (!self) return;
-  const auto whole = self->real ? static_cast<std::int64_t>(*self->real) : self->integer.value_or(0);
+  const auto whole =
+      self->real ? static_cast<std::int64_t>(*self->real) : self->integer.value_or(0);
   call.returns(static_cast<std::uint64_t>(whole));
 }
 void number_double(Call& call) {
@@ -205,7 +211,8 @@ void process_at_least(Call& call) {
 void process_version_text(Call& call) {
   std::array<std::uint64_t, 3> version{};
   device_capture_os(call.process, version);
-  call.returns(call.process.new_string(fmt::format("Version {}.{}.{}", version[0], version[1], version[2])));
+  call.returns(
+      call.process.new_string(fmt::format("Version {}.{}.{}", version[0], version[1], version[2])));
 }
 void process_environment(Call& call) {
   ObjcObject* made = call.process.new_object("NSDictionary", "environment");
@@ -253,14 +260,17 @@ constexpr HostMethod methods[] = {
     {"NSObject", "", false, "description", "@16@0:8", object_description},
     {"NSObject", "", false, "methodForSelector:", "^?24@0:8:16", object_method_for},
     {"NSString", "NSObject", true, "stringWithUTF8String:", "@24@0:8r*16", string_from_utf8},
-    {"NSString", "NSObject", true, "stringWithCString:encoding:", "@32@0:8r*16Q24", string_from_utf8},
+    {"NSString", "NSObject", true, "stringWithCString:encoding:", "@32@0:8r*16Q24",
+     string_from_utf8},
     {"NSString", "NSObject", true, "stringWithString:", "@24@0:8@16", string_with_string},
     {"NSString", "NSObject", true, "stringWithFormat:", "@24@0:8@16", string_format},
     {"NSString", "NSObject", false, "initWithUTF8String:", "@24@0:8r*16", string_from_utf8},
     {"NSString", "NSObject", false, "initWithFormat:", "@24@0:8@16", string_format},
     {"NSString", "NSObject", false, "initWithString:", "@24@0:8@16", string_with_string},
-    {"NSString", "NSObject", false, "initWithBytes:length:encoding:", "@40@0:8r^v16Q24Q32", string_from_bytes},
-    {"NSString", "NSObject", false, "initWithBytesNoCopy:length:encoding:freeWhenDone:", "@44@0:8^v16Q24Q32B40", string_from_bytes},
+    {"NSString", "NSObject", false, "initWithBytes:length:encoding:", "@40@0:8r^v16Q24Q32",
+     string_from_bytes},
+    {"NSString", "NSObject", false, "initWithBytesNoCopy:length:encoding:freeWhenDone:",
+     "@44@0:8^v16Q24Q32B40", string_from_bytes},
     {"NSString", "NSObject", false, "UTF8String", "r*16@0:8", string_utf8},
     {"NSString", "NSObject", false, "cStringUsingEncoding:", "r*24@0:8Q16", string_utf8},
     {"NSString", "NSObject", false, "length", "Q16@0:8", string_length},
@@ -271,7 +281,8 @@ constexpr HostMethod methods[] = {
     {"NSString", "NSObject", false, "hasPrefix:", "B24@0:8@16", string_prefix},
     {"NSString", "NSObject", false, "hasSuffix:", "B24@0:8@16", string_suffix},
     {"NSString", "NSObject", false, "containsString:", "B24@0:8@16", string_contains},
-    {"NSString", "NSObject", false, "localizedCaseInsensitiveContainsString:", "B24@0:8@16", string_contains},
+    {"NSString", "NSObject", false, "localizedCaseInsensitiveContainsString:", "B24@0:8@16",
+     string_contains},
     {"NSString", "NSObject", false, "rangeOfString:", "{_NSRange=QQ}24@0:8@16", string_range},
     {"NSString", "NSObject", false, "intValue", "i16@0:8", string_int},
     {"NSString", "NSObject", false, "integerValue", "q16@0:8", string_int},
@@ -293,9 +304,12 @@ constexpr HostMethod methods[] = {
     {"NSNumber", "NSObject", false, "longLongValue", "q16@0:8", number_integer},
     {"NSNumber", "NSObject", false, "doubleValue", "d16@0:8", number_double},
     {"NSProcessInfo", "NSObject", true, "processInfo", "@16@0:8", one_of_class},
-    {"NSProcessInfo", "NSObject", false, "operatingSystemVersion", "{?=qqq}16@0:8", process_version},
-    {"NSProcessInfo", "NSObject", false, "isOperatingSystemAtLeastVersion:", "B40@0:8{?=qqq}16", process_at_least},
-    {"NSProcessInfo", "NSObject", false, "operatingSystemVersionString", "@16@0:8", process_version_text},
+    {"NSProcessInfo", "NSObject", false, "operatingSystemVersion", "{?=qqq}16@0:8",
+     process_version},
+    {"NSProcessInfo", "NSObject", false, "isOperatingSystemAtLeastVersion:", "B40@0:8{?=qqq}16",
+     process_at_least},
+    {"NSProcessInfo", "NSObject", false, "operatingSystemVersionString", "@16@0:8",
+     process_version_text},
     {"NSProcessInfo", "NSObject", false, "environment", "@16@0:8", process_environment},
     {"NSProcessInfo", "NSObject", false, "processName", "@16@0:8", process_name},
     {"NSBundle", "NSObject", true, "mainBundle", "@16@0:8", one_of_class},

@@ -43,10 +43,10 @@ constexpr HostDatum cxx_table = {"vtable", 0x100, Content::zeros, 0, {}};
 const HostFunction* host_function(std::string_view name) {
   static const auto all = [] {
     std::unordered_map<std::string_view, const HostFunction*> map;
-    for (const auto part : {memory_functions(), string_functions(), stdio_functions(),
-                            math_functions(), system_functions(), loader_functions(),
-                            cxx_functions(), dispatch_functions(), objc_functions(),
-                            metal_functions()})
+    for (const auto part :
+         {memory_functions(), string_functions(), stdio_functions(), math_functions(),
+          system_functions(), loader_functions(), cxx_functions(), dispatch_functions(),
+          objc_functions(), metal_functions()})
       for (const HostFunction& function : part) map.emplace(function.name, &function);
     return map;
   }();
@@ -71,9 +71,12 @@ std::uint64_t make_datum(Process& process, const HostDatum& datum) {
   const std::uint64_t address = process.objc.reserve(datum.size);
   if (!address) return 0;
   if (datum.content == Content::word)
-    process.memory.write(address, {reinterpret_cast<const std::uint8_t*>(&datum.value),
-                                   std::min<std::size_t>(datum.size, 8)}, true);
-  if (datum.content == Content::text) process.memory.store(address, process.new_string(std::string(datum.text)), true);
+    process.memory.write(
+        address,
+        {reinterpret_cast<const std::uint8_t*>(&datum.value), std::min<std::size_t>(datum.size, 8)},
+        true);
+  if (datum.content == Content::text)
+    process.memory.store(address, process.new_string(std::string(datum.text)), true);
   if (datum.content == Content::file) {
     // A FILE: the descriptor is where Darwin's struct has _file.
     constexpr std::uint64_t file_size = 0x98, descriptor_at = 0x12;

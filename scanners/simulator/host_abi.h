@@ -52,9 +52,9 @@ class VarArgs {
   std::uint64_t slot();
   Process* process_;
   std::uint64_t stack_ = 0;
-  bool registers_ = false;        ///< x86_64: of the running call
+  bool registers_ = false;  ///< x86_64: of the running call
   unsigned integers_ = 0, reals_ = 0;
-  std::uint64_t save_area_ = 0;   ///< x86_64 va_list
+  std::uint64_t save_area_ = 0;  ///< x86_64 va_list
 };
 
 /// One call of a host function: arguments in, result out.

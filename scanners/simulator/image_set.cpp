@@ -35,8 +35,8 @@ Result<void> measure(SimLoaded& loaded, const SimBudget& budget) {
   for (const Segment& segment : image.segments()) {
     if (!is_mapped(segment)) continue;
     if (segment.vm_address % Memory::page)
-      return unusable(image.where(), fmt::format("segment {} does not start at a page",
-                                                 segment.name));
+      return unusable(image.where(),
+                      fmt::format("segment {} does not start at a page", segment.name));
     if (segment.vm_address > ~std::uint64_t{0} - segment.vm_size - guest_page)
       return unusable(image.where(), fmt::format("segment {} wraps around", segment.name));
     low = std::min(low, segment.vm_address);
@@ -44,7 +44,8 @@ Result<void> measure(SimLoaded& loaded, const SimBudget& budget) {
     zero_fill += segment.vm_size - std::min(segment.vm_size, segment.file_size);
     if (zero_fill > budget.memory)
       return unusable(image.where(), fmt::format("zero-filled segments exceed the memory budget of "
-                                                 "{} bytes", budget.memory));
+                                                 "{} bytes",
+                                                 budget.memory));
   }
   if (high <= low || high - low > max_span)
     return unusable(image.where(), fmt::format("the segments span {} bytes, at most {} are taken",
@@ -89,7 +90,9 @@ Protection protection_of(const Segment& segment) {
 /// Segments that dyld or the program writes to; everything else is shared with the file.
 bool needs_copy(const SimLoaded& loaded, const Segment& segment) {
   if (segment.init_protection & 2) return true;
-  const auto inside = [&](std::uint64_t slot) { return slot - segment.vm_address < segment.vm_size; };
+  const auto inside = [&](std::uint64_t slot) {
+    return slot - segment.vm_address < segment.vm_size;
+  };
   return std::ranges::any_of(loaded.all_fixups, inside, &SimLoaded::Fixup::slot) ||
          std::ranges::any_of(loaded.selectors, inside, &SelectorSlot::address);
 }
@@ -103,8 +106,8 @@ bool map_segment(Memory& memory, const SimLoaded& loaded, const Segment& segment
       needs_copy(loaded, segment) ? 0 : file_size / Memory::page * Memory::page;
   if (shared && !memory.map_file(address, bytes.first(shared), protection)) return false;
   if (shared == segment.vm_size) return true;
-  std::uint8_t* rest = memory.map_zero(address + shared, segment.vm_size - shared, protection,
-                                       Region::Kind::image);
+  std::uint8_t* rest =
+      memory.map_zero(address + shared, segment.vm_size - shared, protection, Region::Kind::image);
   if (!rest) return false;
   std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(shared), bytes.end(), rest);
   return true;
@@ -256,7 +259,8 @@ std::optional<std::uint64_t> ImageSet::symbol(std::string_view name, const SimLo
     if (only && &loaded != only) continue;
     for (std::uint32_t i = 0; i < loaded.image->symbol_count(); ++i) {
       const Symbol symbol = loaded.image->symbol(i);
-      if (symbol.name == name && symbol.is_defined_in_section()) return loaded.address(symbol.value);
+      if (symbol.name == name && symbol.is_defined_in_section())
+        return loaded.address(symbol.value);
     }
   }
   return std::nullopt;

@@ -23,8 +23,8 @@ struct SimLoaded {
   std::unique_ptr<Fixups> fixups;
   struct Fixup {
     std::uint64_t slot = 0;
-    std::uint64_t target = 0;     ///< unslid address, or addend of an import
-    std::int32_t import = -1;     ///< index into Fixups::imports()
+    std::uint64_t target = 0;  ///< unslid address, or addend of an import
+    std::int32_t import = -1;  ///< index into Fixups::imports()
   };
   std::vector<Fixup> all_fixups;
   std::unordered_map<std::string, std::uint64_t> exports;  ///< unslid

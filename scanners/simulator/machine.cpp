@@ -13,9 +13,9 @@ constexpr std::uint64_t blocks_between_clocks = 1 << 14;
 /// A page of zeros for what code finds through the thread register.
 constexpr std::uint64_t thread_page = guest::stack + guest::stack_size + 0x10000;
 
-constexpr std::array<int, 8> arm_arguments = {
-    UC_ARM64_REG_X0, UC_ARM64_REG_X1, UC_ARM64_REG_X2, UC_ARM64_REG_X3,
-    UC_ARM64_REG_X4, UC_ARM64_REG_X5, UC_ARM64_REG_X6, UC_ARM64_REG_X7};
+constexpr std::array<int, 8> arm_arguments = {UC_ARM64_REG_X0, UC_ARM64_REG_X1, UC_ARM64_REG_X2,
+                                              UC_ARM64_REG_X3, UC_ARM64_REG_X4, UC_ARM64_REG_X5,
+                                              UC_ARM64_REG_X6, UC_ARM64_REG_X7};
 constexpr std::array<int, 6> x86_arguments = {UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX,
                                               UC_X86_REG_RCX, UC_X86_REG_R8,  UC_X86_REG_R9};
 
@@ -133,8 +133,8 @@ Result<std::unique_ptr<Machine>> Machine::open(SimArch arch) {
   std::unique_ptr<Machine> machine(new Machine(arch));
   Engine& engine = *machine->engine_;
   const bool arm = arch == SimArch::arm64;
-  uc_err error = uc_open(arm ? UC_ARCH_ARM64 : UC_ARCH_X86, arm ? UC_MODE_ARM : UC_MODE_64,
-                         &engine.uc);
+  uc_err error =
+      uc_open(arm ? UC_ARCH_ARM64 : UC_ARCH_X86, arm ? UC_MODE_ARM : UC_MODE_64, &engine.uc);
   // The default model (A72) knows none of the v8.3 and later instructions that Apple's
   // compiler emits for macOS (ldapr and friends).
   if (error == UC_ERR_OK && arm) error = uc_ctl_set_cpu_model(engine.uc, UC_CPU_ARM64_MAX);
@@ -274,8 +274,7 @@ std::uint64_t Machine::vector(unsigned index) const {
   return wide[0];
 }
 void Machine::set_vector(unsigned index, std::uint64_t bits) {
-  if (arch_ == SimArch::arm64)
-    return engine_->set(UC_ARM64_REG_D0 + static_cast<int>(index), bits);
+  if (arch_ == SimArch::arm64) return engine_->set(UC_ARM64_REG_D0 + static_cast<int>(index), bits);
   const std::array<std::uint64_t, 2> wide = {bits, 0};
   uc_reg_write(engine_->uc, UC_X86_REG_XMM0 + static_cast<int>(index), wide.data());
 }

@@ -34,10 +34,16 @@ class Machine {
   struct Exit {
     enum class Kind {
       fetch,  ///< the program counter left mapped memory: a trap, or a wild jump
-      read, write, instruction, breakpoint, system_call, halted,
-      budget_instructions, budget_time,
-      clock,  ///< an instruction whose result differs from run to run
-      engine, ///< the engine itself failed
+      read,
+      write,
+      instruction,
+      breakpoint,
+      system_call,
+      halted,
+      budget_instructions,
+      budget_time,
+      clock,   ///< an instruction whose result differs from run to run
+      engine,  ///< the engine itself failed
     } kind = Kind::engine;
     std::uint64_t address = 0;  ///< that was fetched, read or written
     std::uint64_t pc = 0;

@@ -70,11 +70,15 @@ void answer_by_row(Call& call, const ObjcObject* receiver, std::string_view sele
     call.process.assume(fmt::format("{} is {}", selector, value));
   switch (row.returns) {
     case Returns::array:
-    case Returns::nothing: return call.returns(0);
-    case Returns::object: return return_object(call, receiver, selector, row.role == Role::creates);
+    case Returns::nothing:
+      return call.returns(0);
+    case Returns::object:
+      return return_object(call, receiver, selector, row.role == Role::creates);
     case Returns::boolean:
-    case Returns::integer: return call.returns(static_cast<std::uint64_t>(value));
-    case Returns::floating: return call.returns_real(static_cast<double>(value));
+    case Returns::integer:
+      return call.returns(static_cast<std::uint64_t>(value));
+    case Returns::floating:
+      return call.returns_real(static_cast<double>(value));
     case Returns::pointer: {
       ObjcObject* object = receiver ? call.process.objc.object(receiver->address) : nullptr;
       return call.returns(object ? object->buffer : 0);

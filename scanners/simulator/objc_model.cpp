@@ -19,8 +19,7 @@ ObjcClass* ObjcModel::find(std::string_view name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-ObjcClass& ObjcModel::ensure(std::string_view name, ObjcClass* superclass,
-                             std::string_view image) {
+ObjcClass& ObjcModel::ensure(std::string_view name, ObjcClass* superclass, std::string_view image) {
   if (ObjcClass* found = find(name)) return *found;
   ObjcClass& made = classes_.emplace_back();
   made.name = name;

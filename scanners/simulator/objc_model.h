@@ -46,10 +46,10 @@ struct ObjcObject {
   std::optional<std::int64_t> integer;
   std::vector<std::uint64_t> items;                              ///< arrays, sets
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;  ///< dictionaries, in order
-  std::map<std::string, std::uint64_t> fields;                   ///< what getters gave or setters set
-  std::optional<std::size_t> device;  ///< raw device: index into the request's devices
-  std::uint64_t base = 0;             ///< wrapper: what it forwards to
-  std::uint64_t buffer = 0;           ///< UTF8String, fast enumeration
+  std::map<std::string, std::uint64_t> fields;  ///< what getters gave or setters set
+  std::optional<std::size_t> device;            ///< raw device: index into the request's devices
+  std::uint64_t base = 0;                       ///< wrapper: what it forwards to
+  std::uint64_t buffer = 0;                     ///< UTF8String, fast enumeration
 };
 
 /// Objective-C's runtime state: classes, methods, selectors and objects of one process. It knows

@@ -34,8 +34,16 @@ std::string_view library_path(SystemLibrary library) {
 
 Process::Process(const Tables& all, const RuntimeTables& own, const SimRequest& asked,
                  const SimRun& one, ImageSet& set, Machine& engine)
-    : tables(all), runtime(own), request(asked), run(one), images(set), machine(engine),
-      heap(asked.budget.memory), objc(memory), recorder(asked.budget), devices(*this),
+    : tables(all),
+      runtime(own),
+      request(asked),
+      run(one),
+      images(set),
+      machine(engine),
+      heap(asked.budget.memory),
+      objc(memory),
+      recorder(asked.budget),
+      devices(*this),
       environment(asked.environment) {
   for (const auto& [name, value] : one.environment) environment[name] = value;
   for (std::size_t i = 0; i < return_traps_.size(); ++i) {
@@ -67,9 +75,8 @@ Result<void> Process::load(const SimHost& host) {
   if (request.metal == SimMetal::start ||
       (request.metal == SimMetal::linked && images.links("Metal")))
     devices.load_metal();
-  auto bound = images.fix_up(memory, [&](const SimLoaded& image, const Import& import) {
-    return bind(image, import);
-  });
+  auto bound = images.fix_up(
+      memory, [&](const SimLoaded& image, const Import& import) { return bind(image, import); });
   if (!bound) return bound;
   for (const SimLoaded& image : images.images())
     for (const SelectorSlot& slot : image.selectors)
@@ -107,7 +114,8 @@ std::uint64_t Process::known_symbol(std::string_view name) {
     Trap trap;
     trap.name = name;
     trap.function = function;
-    if (name.starts_with("_objc_") || name.starts_with("_class_")) trap.library = SystemLibrary::objc;
+    if (name.starts_with("_objc_") || name.starts_with("_class_"))
+      trap.library = SystemLibrary::objc;
     if (name.starts_with("_MTL")) trap.library = SystemLibrary::metal;
     address = add_trap(std::move(trap));
   } else if (const HostDatum* datum = host_datum(name)) {
@@ -267,7 +275,8 @@ void Process::stop_at(const Machine::Exit& exit) {
   if (access || exit.kind == Kind::fetch) {
     text += fmt::format(": {}", name_of(exit.address));
     if (exit.address < null_page) word = exit.kind == Kind::fetch ? "null-call" : "null-access";
-    if (access && exit.mapped) word = exit.kind == Kind::write ? "read-only-write" : "protected-read";
+    if (access && exit.mapped)
+      word = exit.kind == Kind::write ? "read-only-write" : "protected-read";
     const std::uint64_t below = guest::stack - exit.address;
     if (access && below != 0 && below <= guest::stack_size) word = "stack-overflow";
     if (const Trap* trap = trap_at(exit.address & ~std::uint64_t{15}); access && trap) {
@@ -281,8 +290,7 @@ void Process::stop_at(const Machine::Exit& exit) {
 }
 
 std::uint64_t Process::send(std::uint64_t receiver, std::string_view selector,
-                            std::initializer_list<std::uint64_t> arguments,
-                            SystemLibrary library) {
+                            std::initializer_list<std::uint64_t> arguments, SystemLibrary library) {
   std::vector<std::uint64_t> all = {receiver, objc.selector(selector)};
   all.insert(all.end(), arguments);
   return call(symbol_address("_objc_msgSend"), all, library).value_or(0);

@@ -110,11 +110,11 @@ struct SimStop {
 /// A capability question that reached a device.
 struct SimQuery {
   QueryKey key;
-  std::int64_t answer = 0;     ///< what the sender got; texts and structures: 0
-  std::string text;            ///< for texts
-  std::string caller;          ///< image + offset of the return address
-  std::size_t device = 0;      ///< index into the request's devices
-  bool from_metal = false;     ///< Metal's own code asked
+  std::int64_t answer = 0;  ///< what the sender got; texts and structures: 0
+  std::string text;         ///< for texts
+  std::string caller;       ///< image + offset of the return address
+  std::size_t device = 0;   ///< index into the request's devices
+  bool from_metal = false;  ///< Metal's own code asked
   std::uint64_t count = 1;
 };
 struct SimMessage {
@@ -149,12 +149,12 @@ struct SimOverride {
 
 struct Trace {
   std::string id;
-  std::optional<SimStop> stop;  ///< none = every step returned
+  std::optional<SimStop> stop;         ///< none = every step returned
   std::vector<std::uint64_t> results;  ///< one a step that returned
   std::optional<int> exit_status;      ///< exit() or the result of main
   std::uint64_t instructions = 0;
-  std::vector<std::string> path;   ///< distinct blocks in order of first execution
-  std::vector<std::uint32_t> walk; ///< indices into path, in order, up to a bound; not in JSON
+  std::vector<std::string> path;    ///< distinct blocks in order of first execution
+  std::vector<std::uint32_t> walk;  ///< indices into path, in order, up to a bound; not in JSON
   std::vector<SimQuery> queries;
   std::map<std::int64_t, std::uint64_t> metal_family_queries;  ///< supportsFamily: by Metal itself
   std::vector<std::string> metal_features;  ///< familySupports... that Metal's snapshot holds
@@ -186,8 +186,11 @@ struct SimDifference {
   std::vector<std::string> features_gained, features_lost;
   std::string first_branch;  ///< the last common block before the walks part; empty = same walk
   std::vector<std::string> only_before, only_after;  ///< blocks
-  enum class Verdict { differs, no_difference_observed, inconclusive } verdict =
-      Verdict::inconclusive;
+  enum class Verdict {
+    differs,
+    no_difference_observed,
+    inconclusive
+  } verdict = Verdict::inconclusive;
 };
 
 struct SimResult {
@@ -214,8 +217,8 @@ Result<std::vector<std::string>> missing_libraries(const SimRequest& request);
 
 /// JSON forms. `image_path` of a request's images is all that JSON holds: the caller maps files.
 struct SimRequestDocument {
-  SimRequest request;                   ///< images have paths only
-  std::vector<std::string> image_files; ///< where to read each image from
+  SimRequest request;                    ///< images have paths only
+  std::vector<std::string> image_files;  ///< where to read each image from
 };
 Result<SimRequestDocument> read_sim_request(const Tables& tables, std::string_view text,
                                             std::string_view name);

@@ -16,7 +16,8 @@ class RequestReader {
 
  private:
   tl::unexpected<Diagnostic> bad(std::string_view pointer, std::string what) const {
-    return fail(Fault::input, "simulator-request", fmt::format("{}: {}", name_, pointer), std::move(what));
+    return fail(Fault::input, "simulator-request", fmt::format("{}: {}", name_, pointer),
+                std::move(what));
   }
   Result<SimDevice> device(const Json& json, const std::string& pointer) const;
   Result<Capture> capture(const Json& json, const std::string& pointer) const;
@@ -36,18 +37,18 @@ T word(const std::array<std::pair<std::string_view, T>, N>& words, const Json& j
   return words[0].second;
 }
 
-constexpr std::array<std::pair<std::string_view, SimMetal>, 3> metal_words = {{
-    {"linked", SimMetal::linked}, {"start", SimMetal::start}, {"never", SimMetal::never}}};
-constexpr std::array<std::pair<std::string_view, SimDevice::Wrapper>, 3> wrapper_words = {{
-    {"none", SimDevice::Wrapper::none},
-    {"debug", SimDevice::Wrapper::debug},
-    {"capture", SimDevice::Wrapper::capture}}};
-constexpr std::array<std::pair<std::string_view, SimStep::Kind>, 5> step_words = {{
-    {"call", SimStep::Kind::call},
-    {"initializers", SimStep::Kind::initializers},
-    {"main", SimStep::Kind::main},
-    {"ask", SimStep::Kind::ask},
-    {"unload", SimStep::Kind::unload}}};
+constexpr std::array<std::pair<std::string_view, SimMetal>, 3> metal_words = {
+    {{"linked", SimMetal::linked}, {"start", SimMetal::start}, {"never", SimMetal::never}}};
+constexpr std::array<std::pair<std::string_view, SimDevice::Wrapper>, 3> wrapper_words = {
+    {{"none", SimDevice::Wrapper::none},
+     {"debug", SimDevice::Wrapper::debug},
+     {"capture", SimDevice::Wrapper::capture}}};
+constexpr std::array<std::pair<std::string_view, SimStep::Kind>, 5> step_words = {
+    {{"call", SimStep::Kind::call},
+     {"initializers", SimStep::Kind::initializers},
+     {"main", SimStep::Kind::main},
+     {"ask", SimStep::Kind::ask},
+     {"unload", SimStep::Kind::unload}}};
 
 Result<Capture> RequestReader::capture(const Json& json, const std::string& pointer) const {
   std::string text;
@@ -83,7 +84,8 @@ std::vector<QueryKey> RequestReader::known_queries() const {
   for (const Query& query : tables_.queries()) {
     if (!query.safe_to_ask) continue;
     if (query.argument.empty()) keys.push_back({query.selector, {}});
-    for (const std::int64_t argument : query.known_arguments) keys.push_back({query.selector, {argument}});
+    for (const std::int64_t argument : query.known_arguments)
+      keys.push_back({query.selector, {argument}});
   }
   return keys;
 }

@@ -10,7 +10,11 @@ std::string utf8(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+    const std::size_t length = lead < 0x80    ? 1
+                               : lead >= 0xf0 ? 4
+                               : lead >= 0xe0 ? 3
+                               : lead >= 0xc2 ? 2
+                                              : 0;
     bool whole = length != 0 && lead < 0xf5 && i + length <= text.size();
     for (std::size_t k = 1; whole && k < length; ++k)
       whole = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
@@ -40,7 +44,8 @@ std::string hex(const std::vector<std::uint8_t>& bytes) {
 
 Json to_json(const SimQuery& query) {
   Json json = {{"query", query.key.query}, {"arguments", Json::array()}, {"device", query.device}};
-  for (const std::int64_t argument : query.key.arguments) json["arguments"].push_back(number(argument));
+  for (const std::int64_t argument : query.key.arguments)
+    json["arguments"].push_back(number(argument));
   if (query.text.empty())
     json["answer"] = number(query.answer);
   else
@@ -65,7 +70,8 @@ Json map_of(const std::map<std::string, std::string>& texts) {
 Json writes_of(const Trace& trace) {
   Json json = Json::array();
   for (const SimWrite& write : trace.writes) {
-    Json row = {{"object", utf8(write.object)}, {"offset", write.offset}, {"bytes", hex(write.bytes)}};
+    Json row = {
+        {"object", utf8(write.object)}, {"offset", write.offset}, {"bytes", hex(write.bytes)}};
     for (const auto& [offset, name] : write.pointers)
       row["pointers"][std::to_string(offset)] = utf8(name);
     json.push_back(std::move(row));
@@ -76,13 +82,17 @@ Json writes_of(const Trace& trace) {
 Json to_json(const Trace& trace) {
   Json json = {{"id", trace.id}};
   if (trace.stop)
-    json["stop"] = {{"kind", trace.stop->kind}, {"text", utf8(trace.stop->text)}, {"where", utf8(trace.stop->where)}};
+    json["stop"] = {{"kind", trace.stop->kind},
+                    {"text", utf8(trace.stop->text)},
+                    {"where", utf8(trace.stop->where)}};
   json["results"] = Json::array();
-  for (const std::uint64_t result : trace.results) json["results"].push_back(std::to_string(result));
+  for (const std::uint64_t result : trace.results)
+    json["results"].push_back(std::to_string(result));
   if (trace.exit_status) json["exit_status"] = *trace.exit_status;
   json["instructions"] = trace.instructions;
   json["blocks"] = trace.path.size();
-  for (const char* field : {"queries", "messages", "log", "imports", "overrides"}) json[field] = Json::array();
+  for (const char* field : {"queries", "messages", "log", "imports", "overrides"})
+    json[field] = Json::array();
   for (const SimQuery& query : trace.queries) json["queries"].push_back(to_json(query));
   for (const auto& [family, count] : trace.metal_family_queries)
     json["metal_family_queries"][std::to_string(family)] = count;
@@ -93,10 +103,15 @@ Json to_json(const Trace& trace) {
   for (const SimLogLine& line : trace.log)
     json["log"].push_back({{"stream", line.stream}, {"text", utf8(line.text)}});
   for (const SimImport& import : trace.imports)
-    json["imports"].push_back({{"name", utf8(import.name)}, {"fidelity", to_string(import.fidelity)}, {"calls", import.calls}});
+    json["imports"].push_back({{"name", utf8(import.name)},
+                               {"fidelity", to_string(import.fidelity)},
+                               {"calls", import.calls}});
   for (const SimOverride& one : trace.overrides)
-    json["overrides"].push_back({{"class", one.class_name}, {"selector", utf8(one.selector)}, {"types", utf8(one.types)},
-                                 {"implementation", utf8(one.implementation)}, {"added", one.added}});
+    json["overrides"].push_back({{"class", one.class_name},
+                                 {"selector", utf8(one.selector)},
+                                 {"types", utf8(one.types)},
+                                 {"implementation", utf8(one.implementation)},
+                                 {"added", one.added}});
   json["writes"] = writes_of(trace);
   json["files_written"] = map_of(trace.files_written);
   json["environment"] = map_of(trace.environment);
@@ -106,16 +121,20 @@ Json to_json(const Trace& trace) {
 
 Json lines_of(const std::vector<SimDifference::Line>& lines) {
   Json json = Json::array();
-  for (const auto& line : lines) json.push_back({{"before", utf8(line.before)}, {"after", utf8(line.after)}});
+  for (const auto& line : lines)
+    json.push_back({{"before", utf8(line.before)}, {"after", utf8(line.after)}});
   return json;
 }
 
 Json to_json(const SimDifference& difference) {
   constexpr std::string_view verdicts[] = {"differs", "no-difference-observed", "inconclusive"};
-  Json json = {{"from", difference.from}, {"to", difference.to},
-               {"verdict", verdicts[static_cast<std::size_t>(difference.verdict)]}, {"bytes", Json::array()}};
+  Json json = {{"from", difference.from},
+               {"to", difference.to},
+               {"verdict", verdicts[static_cast<std::size_t>(difference.verdict)]},
+               {"bytes", Json::array()}};
   for (const auto& byte : difference.bytes)
-    json["bytes"].push_back({{"where", utf8(byte.where)}, {"before", utf8(byte.before)}, {"after", utf8(byte.after)}});
+    json["bytes"].push_back(
+        {{"where", utf8(byte.where)}, {"before", utf8(byte.before)}, {"after", utf8(byte.after)}});
   json["log"] = lines_of(difference.log);
   json["messages"] = lines_of(difference.messages);
   json["queries"] = list(difference.queries_changed);
@@ -133,7 +152,8 @@ Json to_json(const SimResult& result) {
   Json json = {{"schema", "metaldoctor.sim-result/1"}, {"evidence", "executed"}};
   for (const char* field : {"runs", "differences"}) json[field] = Json::array();
   for (const Trace& trace : result.runs) json["runs"].push_back(to_json(trace));
-  for (const SimDifference& difference : result.differences) json["differences"].push_back(to_json(difference));
+  for (const SimDifference& difference : result.differences)
+    json["differences"].push_back(to_json(difference));
   json["assumptions"] = list(result.assumptions);
   return json;
 }

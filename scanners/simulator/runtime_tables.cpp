@@ -78,9 +78,8 @@ Result<RuntimeTables> RuntimeTables::embedded() {
   if (!selectors) return tl::unexpected(selectors.error());
   try {
     for (const Json& row : runtime->at("rows")) tables.classes.push_back(read_class(row));
-    tables.feature_families = runtime->at("feature_queries")
-                                  .at("families")
-                                  .get<std::map<std::string, std::int64_t>>();
+    tables.feature_families =
+        runtime->at("feature_queries").at("families").get<std::map<std::string, std::int64_t>>();
     for (const Json& row : selectors->at("rows"))
       tables.selectors.emplace(row.at("selector"), read_selector(row));
   } catch (const nlohmann::json::exception& e) {

@@ -26,11 +26,16 @@ class Steps {
 
   Result64 run(const SimStep& step) {
     switch (step.kind) {
-      case Kind::initializers: return initializers();
-      case Kind::main: return main(step);
-      case Kind::call: return call(step);
-      case Kind::ask: return ask(step);
-      case Kind::unload: return unload();
+      case Kind::initializers:
+        return initializers();
+      case Kind::main:
+        return main(step);
+      case Kind::call:
+        return call(step);
+      case Kind::ask:
+        return ask(step);
+      case Kind::unload:
+        return unload();
     }
     return std::nullopt;
   }
@@ -44,8 +49,10 @@ class Steps {
       return at;
     };
     std::vector<std::string> environment;
-    for (const auto& [name, value] : process_.environment) environment.push_back(name + "=" + value);
-    return {step.argv.size(), list(step.argv), list(environment), list({"executable_path=program"})};
+    for (const auto& [name, value] : process_.environment)
+      environment.push_back(name + "=" + value);
+    return {step.argv.size(), list(step.argv), list(environment),
+            list({"executable_path=program"})};
   }
 
   Result64 initializers() {
@@ -57,11 +64,13 @@ class Steps {
         const std::uint64_t start = image.address(section.address);
         if (section.type == function_pointers)
           for (std::uint64_t at = 0; at + 8 <= section.size; at += 8)
-            if (!process_.call(process_.memory.load<std::uint64_t>(start + at).value_or(0), arguments))
+            if (!process_.call(process_.memory.load<std::uint64_t>(start + at).value_or(0),
+                               arguments))
               return std::nullopt;
         if (section.type == offsets)
           for (std::uint64_t at = 0; at + 4 <= section.size; at += 4) {
-            const std::uint64_t offset = process_.memory.load<std::uint32_t>(start + at).value_or(0);
+            const std::uint64_t offset =
+                process_.memory.load<std::uint32_t>(start + at).value_or(0);
             if (!process_.call(image.address(image.image->base()) + offset, arguments))
               return std::nullopt;
           }
@@ -88,7 +97,8 @@ class Steps {
 
   Result64 call(const SimStep& step) {
     const SimLoaded* image = step.image.empty() ? nullptr : process_.images.find(step.image);
-    if (!step.image.empty() && !image) return refuse(fmt::format("there is no image {}", step.image));
+    if (!step.image.empty() && !image)
+      return refuse(fmt::format("there is no image {}", step.image));
     std::optional<std::uint64_t> function;
     if (step.address) {
       const SimLoaded& base = image ? *image : process_.images.images().front();
@@ -116,14 +126,16 @@ class Steps {
       return address ? Result64(address) : std::nullopt;
     }
     const std::size_t step = std::get<SimStepResult>(argument).step;
-    if (step >= process_.results_.size()) return refuse("a step uses a result that is not there yet");
+    if (step >= process_.results_.size())
+      return refuse("a step uses a result that is not there yet");
     return process_.results_[step];
   }
 
   /// Every device answers every question, as if the program sent the message.
   Result64 ask(const SimStep& step) {
     const std::uint64_t factory = process_.symbol_address("_MTLCopyAllDevices");
-    const auto list = process_.call(factory, std::initializer_list<std::uint64_t>{}, SystemLibrary::program);
+    const auto list =
+        process_.call(factory, std::initializer_list<std::uint64_t>{}, SystemLibrary::program);
     if (!list) return std::nullopt;
     const ObjcObject* array = process_.objc.object(*list);
     const std::vector<std::uint64_t> devices = array ? array->items : std::vector<std::uint64_t>{};
@@ -143,7 +155,8 @@ class Steps {
         std::vector<std::uint64_t> message = {receiver, process_.objc.selector(selector)};
         for (const std::int64_t argument : key.arguments)
           message.push_back(static_cast<std::uint64_t>(argument));
-        if (!process_.call(process_.symbol_address("_objc_msgSend"), message, SystemLibrary::program))
+        if (!process_.call(process_.symbol_address("_objc_msgSend"), message,
+                           SystemLibrary::program))
           return std::nullopt;
       }
     return devices.size();

@@ -26,7 +26,8 @@ std::optional<Holder> holder_of(Process& process, std::uint64_t address) {
   // What was freed means nothing any more.
   const auto [start, block] = process.heap.around(address);
   if (!block) return std::nullopt;
-  return Holder{fmt::format("heap({}#{})", block->site, block->ordinal), start, start + block->size};
+  return Holder{fmt::format("heap({}#{})", block->site, block->ordinal), start,
+                start + block->size};
 }
 
 void add_write(Process& process, const Holder& holder, std::uint64_t from, std::uint64_t to,
@@ -81,16 +82,19 @@ void collect_overrides(Process& process, std::vector<SimOverride>& overrides) {
     look(cls, cls.methods, "");
     look(cls, cls.class_methods, "+");
   }
-  std::ranges::sort(overrides, {}, [](const SimOverride& o) { return std::tie(o.class_name, o.selector); });
+  std::ranges::sort(overrides, {},
+                    [](const SimOverride& o) { return std::tie(o.class_name, o.selector); });
 }
 
-void collect_imports(const std::deque<Trap>& traps, Process& process, std::vector<SimImport>& imports) {
+void collect_imports(const std::deque<Trap>& traps, Process& process,
+                     std::vector<SimImport>& imports) {
   for (const Trap& trap : traps) {
     if (trap.calls == 0 || trap.method || trap.is_return) continue;
     const Fidelity fidelity = trap.function ? trap.function->fidelity : Fidelity::unknown;
     imports.push_back({trap.name, fidelity, trap.calls});
     if (fidelity == Fidelity::unknown)
-      process.assume(fmt::format("{} is not known to the simulator: it did nothing and gave 0", trap.name));
+      process.assume(
+          fmt::format("{} is not known to the simulator: it did nothing and gave 0", trap.name));
     if (fidelity == Fidelity::assumed)
       process.assume(fmt::format("{} behaves as assumed, not as on macOS", trap.name));
   }

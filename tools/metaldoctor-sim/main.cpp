@@ -26,10 +26,14 @@ namespace fs = std::filesystem;
 /// What metaldoctor's own exit statuses say: usage 2, input 3, refused 4, a bug 70.
 int exit_status(Fault fault) {
   switch (fault) {
-    case Fault::usage: return 2;
-    case Fault::input: return 3;
-    case Fault::refused: return 4;
-    case Fault::bug: return 70;
+    case Fault::usage:
+      return 2;
+    case Fault::input:
+      return 3;
+    case Fault::refused:
+      return 4;
+    case Fault::bug:
+      return 70;
   }
   return 70;
 }
@@ -43,12 +47,11 @@ int report(const Diagnostic& error) {
 class MappedFiles {
  public:
   ~MappedFiles() {
-    for (const Bytes& bytes : files_)
-      munmap(const_cast<std::uint8_t*>(bytes.data()), bytes.size());
+    for (const Bytes& bytes : files_) munmap(const_cast<std::uint8_t*>(bytes.data()), bytes.size());
   }
   Result<Bytes> map(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat info {};
+    struct stat info{};
     if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
       if (file >= 0) close(file);
       return fail(Fault::input, "file-unreadable", path, "is no file that can be read");
