@@ -74,7 +74,9 @@ class GateFinder {
   }
 
   void returned() {
-    out_.push_back(make(trace_.returned, Gate::Where::Kind::returned, trace_.begin, 'R'));
+    Gate gate = make(trace_.returned, Gate::Where::Kind::returned, trace_.begin, 'R');
+    gate.certainty = Certainty::likely;  // a void function may leave the answer in x0 as well
+    out_.push_back(std::move(gate));
   }
 
   /// Fields and globals: what they hold when the function returns.

@@ -207,6 +207,15 @@ void FunctionTrace::clear_events() {
 Tracer::Tracer(const Program& program, Decoder& decoder, Expressions& expressions)
     : program_(program), decoder_(decoder), expressions_(expressions) {}
 
+/// Branches of object files go where their relocation says; undefined symbols are outside.
+void Tracer::apply_relocations(std::vector<Insn>& code) const {
+  for (Insn& insn : code) {
+    if (insn.op != Op::b && insn.op != Op::bl) continue;
+    if (const Relocation* relocation = program_.relocation(insn.address))
+      insn.target = relocation->undefined ? UINT64_MAX : relocation->target;
+  }
+}
+
 FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
   FunctionTrace out;
   out.begin = begin;
@@ -216,6 +225,7 @@ FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
   out.code =
       decoder_.decode(bytes->first(std::min<std::uint64_t>(bytes->size(), out.end - begin)), begin);
   if (out.code.empty()) return out;
+  if (program_.image().is_object()) apply_relocations(out.code);
   expressions_.allow_steps(kSimplificationSteps);
   FunctionRun(program_, expressions_, out).run();
   const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };

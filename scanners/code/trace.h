@@ -84,6 +84,8 @@ class Tracer {
   FunctionTrace trace(std::uint64_t begin, std::uint64_t end);
 
  private:
+  void apply_relocations(std::vector<Insn>& code) const;
+
   const Program& program_;
   Decoder& decoder_;
   Expressions& expressions_;

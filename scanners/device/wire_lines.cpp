@@ -78,6 +78,9 @@ std::string read_line(std::string_view text, WireLine& out) {
   }
   text = text.substr(0, end);
   if (wire::check(text.data(), text.size()) != sum) return "the check of the line is wrong";
+  if (std::ranges::any_of(text, [](char c) { return c != '\t' && (c < 0x20 || c > 0x7e); })) {
+    return "a byte that the format escapes is not escaped";
+  }
   std::vector<std::string_view> parts = split(text, '\t');
   out.record = find_record(parts.front());
   if (!out.record) return "there is no such record";

@@ -13,6 +13,10 @@ namespace {
 constexpr std::uint64_t kMostDevices = 64;
 constexpr std::size_t kMostProcesses = 4096;
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 bool fits_type(const Value& value, AnswerType type) {
   switch (type) {
     case AnswerType::boolean:
@@ -157,7 +161,9 @@ void ProbeReader::answer(const WireLine& line) {
   Capture& capture = device->capture;
   const Value value = line.value(3);
   const Query* query = tables_.query(key->query);
-  if (key->query == "registryID") capture.registry_id = std::string(line.fields[3]);
+  if (key->query == "registryID" && std::ranges::all_of(line.fields[3], is_digit)) {
+    capture.registry_id = line.fields[3];  // also beyond the 63 bits of a Value
+  }
   if (!query || !fits_type(value, query->type)) {
     capture.unknown.push_back({*key, "the answer is not of the kind that this question has"});
     return;
@@ -179,8 +185,10 @@ void ProbeReader::fact(const WireLine& line) {
   Device* device = device_of(line);
   if (!device) return;
   const std::string fact = line.text(1);
+  const Value value = line.value(2);
+  if (fact.empty() || !is_known(value)) return damage(line, "a fact has a name and a value");
   if (device->capture.fact(fact)) return damage(line, fmt::format("{} is told twice", fact));
-  device->capture.facts.push_back({fact, line.value(2), Evidence::measured, source(line)});
+  device->capture.facts.push_back({fact, value, Evidence::measured, source(line)});
 }
 
 /// Everything a probe asks and this text does not tell is unknown: never a no.

@@ -56,6 +56,11 @@ Result<void> OpcodeReader::repeat(State& state, std::uint64_t count, std::uint64
   if (!inside)
     return bad(state, fmt::format("expected {} fixups from {:#x} inside segment {} of {:#x} bytes",
                                   count, state.offset, state.segment->name, size));
+  // Linkers put pointers in sections only; a slot between them is a sign of damage.
+  const std::uint64_t first = state.segment->vm_address + state.offset;
+  if (!image_.section_at(first) || !image_.section_at(first + (count - 1) * stride))
+    return bad(state,
+               fmt::format("expected fixups in a section, found {} from {:#x}", count, first));
   if (count > budget_) return bad(state, "expected each pointer to be fixed up once");
   budget_ -= count;
   for (std::uint64_t i = 0; i < count; ++i)

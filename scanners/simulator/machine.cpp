@@ -168,7 +168,7 @@ Result<void> Machine::start(Memory& memory, const SimBudget& budget,
   budget_ = budget;
   milliseconds_ = std::move(milliseconds);
   started_ = milliseconds_ ? milliseconds_() : 0;
-  instructions_ = block_count_ = 0;
+  instructions_ = block_count_ = heap_mapped_ = 0;
   block_ids_.clear();
   blocks_.clear();
   walk_.clear();
@@ -182,17 +182,31 @@ Result<void> Machine::start(Memory& memory, const SimBudget& budget,
     engine_->set(UC_ARM64_REG_TPIDRRO_EL0, thread_page);
   }
   for (const Region& region : memory.regions())
-    if (!map(region))
+    if (region.kind != Region::Kind::heap && !map(region, 0, region.size))
       return fail(Fault::bug, "simulator-engine", fmt::format("{:#x}", region.address),
                   "the engine cannot map this region");
+  if (!grow_heap(1))
+    return fail(Fault::bug, "simulator-engine", "heap", "the engine cannot map it");
   return {};
 }
 
-bool Machine::map(const Region& region) {
-  if (uc_mem_map_ptr(engine_->uc, region.address, region.size, protection_of(region.protection),
-                     region.host) != UC_ERR_OK)
+bool Machine::map(const Region& region, std::uint64_t from, std::uint64_t to) {
+  if (uc_mem_map_ptr(engine_->uc, region.address + from, to - from,
+                     protection_of(region.protection), region.host + from) != UC_ERR_OK)
     return false;
-  engine_->mapped.emplace_back(region.address, region.size);
+  engine_->mapped.emplace_back(region.address + from, to - from);
+  return true;
+}
+
+bool Machine::grow_heap(std::uint64_t size) {
+  if (size <= heap_mapped_ || !memory_) return true;
+  constexpr std::uint64_t step = std::uint64_t{1} << 20;
+  const Region* heap = memory_->region(guest::heap);
+  if (!heap) return false;
+  const std::uint64_t wanted = std::max((size + step - 1) / step * step, 2 * heap_mapped_);
+  const std::uint64_t end = std::min(wanted, heap->size);
+  if (end <= heap_mapped_ || !map(*heap, heap_mapped_, end)) return false;
+  heap_mapped_ = end;
   return true;
 }
 

@@ -27,8 +27,9 @@ class Machine {
   /// Forgets everything of an earlier run and uses `memory`, which must outlive the run.
   Result<void> start(Memory& memory, const SimBudget& budget,
                      std::function<std::uint64_t()> milliseconds);
-  /// Makes a region of `memory` visible that was added after start().
-  bool map(const Region& region);
+  /// Makes the heap visible up to `size` bytes. It is not mapped whole: taking a region away again
+  /// costs the engine a step for every page.
+  bool grow_heap(std::uint64_t size);
   void finish();
 
   struct Exit {
@@ -102,6 +103,7 @@ class Machine {
   explicit Machine(SimArch arch);
   struct Engine;  // Unicorn's types stay in the .cpp
   friend struct Hooks;
+  bool map(const Region& region, std::uint64_t from, std::uint64_t to);
   void reached_block(std::uint64_t address, std::uint32_t size);
   void reached_instruction(std::uint64_t address, std::uint32_t size);
   Exit classify(int error);
@@ -113,6 +115,7 @@ class Machine {
   SimArch arch_;
   std::unique_ptr<Engine> engine_;
   Memory* memory_ = nullptr;
+  std::uint64_t heap_mapped_ = 0;
   SimBudget budget_;
   std::function<std::uint64_t()> milliseconds_;
   std::uint64_t started_ = 0, instructions_ = 0, block_count_ = 0;

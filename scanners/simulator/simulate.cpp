@@ -42,7 +42,8 @@ Result<SimResult> simulate(const Tables& tables, const SimRequest& request, cons
     if (auto loaded = process.load(host); !loaded) return tl::unexpected(loaded.error());
     process.run_steps();
     result.runs.push_back(process.finish());
-    (*machine)->finish();
+    // The engine must not keep pointers into a process that is gone; closing it drops the last.
+    if (&run != &request.runs.back()) (*machine)->finish();
     const auto& made = result.runs.back().assumptions;
     assumptions.insert(made.begin(), made.end());
   }
