@@ -1,5 +1,6 @@
 #include "scanners/device/wire_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -238,6 +239,15 @@ TEST(WireText, EscapesComeBack) {
   plain.number(1).text("/tmp/a b%c\xc3\xa9");
   const auto readable = read_journal(tables(), Probe().header("shim").add(plain).end(), "journal");
   EXPECT_EQ(readable->processes.at(0).executable, "/tmp/a b%c\xc3\xa9");
+}
+
+// Found by the fuzz target: such bytes would reach JSON and terminals.
+TEST(WireText, BytesThatShouldBeEscapedAreDamage) {
+  std::string body = "process\t7\t/bin/\xff\xfe";
+  body += fmt::format("\t{:08x}\n", wire::check(body.data(), body.size()));
+  const auto journal = read_journal(tables(), Probe().header("shim").end() + body, "journal");
+  EXPECT_TRUE(journal->processes.empty());
+  EXPECT_EQ(journal->damaged_count, 2u) << "that line, and the end line of the sample";
 }
 
 TEST(WireText, LongTextIsMarked) {
