@@ -40,8 +40,9 @@ std::string build_text(const BuildVersion& build) {
 
 class ImageAudit {
  public:
-  ImageAudit(const Image& image, const Fixups& fixups, const Vocabulary& words, Findings& out)
-      : image_(image), fixups_(fixups), words_(words), out_(out) {}
+  ImageAudit(const Image& image, const Fixups& fixups, const Vocabulary& words,
+             std::unique_ptr<Decoder>& decoder, Findings& out)
+      : image_(image), fixups_(fixups), words_(words), decoder_(decoder), out_(out) {}
 
   Result<void> run() {
     auto program = Program::read(image_, fixups_, words_);
@@ -62,12 +63,12 @@ class ImageAudit {
 
  private:
   Result<Tracer*> tracer() {
-    if (!tracer_) {
+    if (!decoder_) {
       auto decoder = Decoder::create();
       if (!decoder) return tl::unexpected(decoder.error());
-      decoder_.emplace(std::move(*decoder));
-      tracer_.emplace(*program_, *decoder_, expressions_);
+      decoder_ = std::make_unique<Decoder>(std::move(*decoder));
     }
+    if (!tracer_) tracer_.emplace(*program_, *decoder_, expressions_);
     return &*tracer_;
   }
 
@@ -310,9 +311,9 @@ class ImageAudit {
   const Image& image_;
   const Fixups& fixups_;
   const Vocabulary& words_;
+  std::unique_ptr<Decoder>& decoder_;
   Findings& out_;
   std::optional<Program> program_;
-  std::optional<Decoder> decoder_;
   std::optional<Tracer> tracer_;
   Expressions expressions_;
   std::set<std::uint64_t> wanted_;
@@ -339,7 +340,15 @@ Result<void> signing_facts(const Image& image, Findings& out) {
 
 }  // namespace
 
+Auditor::Auditor(const Vocabulary& words) : words_(&words) {}
+Auditor::~Auditor() = default;
+Auditor::Auditor(Auditor&&) noexcept = default;
+
 Result<Findings> audit(const Slice& slice, const Vocabulary& words, std::string_view path) {
+  return Auditor(words).audit(slice, path);
+}
+
+Result<Findings> Auditor::audit(const Slice& slice, std::string_view path) {
   const auto image = Image::read(slice);
   if (!image) return tl::unexpected(image.error());
   Findings out;
@@ -366,7 +375,7 @@ Result<Findings> audit(const Slice& slice, const Vocabulary& words, std::string_
     out.notes.emplace_back("the code is encrypted; only headers were read");
     return out;
   }
-  if (auto ok = ImageAudit(*image, *fixups, words, out).run(); !ok)
+  if (auto ok = ImageAudit(*image, *fixups, *words_, decoder_, out).run(); !ok)
     return tl::unexpected(ok.error());
   std::sort(out.sites.begin(), out.sites.end(),
             [](const auto& a, const auto& b) { return a.address < b.address; });

@@ -1,13 +1,33 @@
 #pragma once
+#include <memory>
+
 #include "scanners/code/findings.h"
 #include "scanners/code/vocabulary.h"
 #include "scanners/macho/macho_file.h"
 
 namespace metaldoctor {
 
-/// Audits one Mach-O slice: which questions its code asks the device, with which arguments, and
-/// what hangs on the answers. arm64 and arm64e; an x86_64 slice gives its identity and a note.
-/// Reads nothing but `slice.bytes`; `path` is for the document.
+class Decoder;
+
+/// Audits Mach-O slices: which questions their code asks the device, with which arguments, and what
+/// hangs on the answers. arm64 and arm64e; an x86_64 slice gives its identity and a note.
+/// One instance serves many slices and keeps the disassembler between them; it is for one thread.
+class Auditor {
+ public:
+  /// `words` must outlive the auditor.
+  explicit Auditor(const Vocabulary& words);
+  ~Auditor();
+  Auditor(Auditor&&) noexcept;
+
+  /// Reads nothing but `slice.bytes`; `path` is for the document.
+  Result<Findings> audit(const Slice& slice, std::string_view path);
+
+ private:
+  const Vocabulary* words_;
+  std::unique_ptr<Decoder> decoder_;  ///< made when the first slice needs it
+};
+
+/// One slice, with an auditor of its own.
 Result<Findings> audit(const Slice& slice, const Vocabulary& words, std::string_view path);
 
 }  // namespace metaldoctor

@@ -259,6 +259,7 @@ struct Decoder::Impl {
   std::uint8_t reg(const llvm::MCInst& inst, unsigned operand) const;
   std::int64_t imm(const llvm::MCInst& inst, unsigned operand) const;
   void fill(const llvm::MCInst& inst, const OpcodeRow& row, Insn& out) const;
+  void fill_branch(const llvm::MCInst& inst, const OpcodeRow& row, Insn& out) const;
   void fill_memory(const llvm::MCInst& inst, const OpcodeRow& row, Insn& out) const;
   void fill_other(const llvm::MCInst& inst, Insn& out) const;
   void index_opcodes();
@@ -397,21 +398,31 @@ void Decoder::Impl::fill(const llvm::MCInst& inst, const OpcodeRow& row, Insn& o
       out.nzcv = static_cast<std::uint8_t>(imm(inst, 2));
       out.condition = static_cast<std::uint8_t>(imm(inst, 3));
       return;
+    default:
+      fill_branch(inst, row, out);
+  }
+}
+
+void Decoder::Impl::fill_branch(const llvm::MCInst& inst, const OpcodeRow& row, Insn& out) const {
+  const auto target = [&](unsigned operand) {
+    return out.address + static_cast<std::uint64_t>(imm(inst, operand) * 4);
+  };
+  switch (row.shape) {
     case Shape::imm:
-      out.target = target(0, 4);
+      out.target = target(0);
       return;
     case Shape::rn:
       out.rn = reg(inst, 0);
       return;
     case Shape::cc_imm:
       out.condition = static_cast<std::uint8_t>(imm(inst, 0));
-      out.target = target(1, 4);
+      out.target = target(1);
       return;
     case Shape::rt_branch:
-      out.rn = reg(inst, 0), out.target = target(1, 4);
+      out.rn = reg(inst, 0), out.target = target(1);
       return;
     case Shape::rt_bit_branch:
-      out.rn = reg(inst, 0), out.imm = imm(inst, 1), out.target = target(2, 4);
+      out.rn = reg(inst, 0), out.imm = imm(inst, 1), out.target = target(2);
       return;
     default:
       fill_memory(inst, row, out);

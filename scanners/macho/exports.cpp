@@ -68,7 +68,7 @@ class TrieWalker {
                  fmt::format("expected symbol information of {:#x} bytes in the trie", size));
     const std::uint64_t children = cursor.offset() + size;
     if (size != 0)
-      if (auto ok = symbol(cursor); !ok) return ok;
+      if (auto ok = symbol(Cursor(trie_.first(children), cursor.offset())); !ok) return ok;
     Cursor count(trie_, children);
     const unsigned children_left = count.u8();
     if (!count.ok()) return bad(children, "expected a count of children");

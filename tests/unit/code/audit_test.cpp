@@ -1,0 +1,217 @@
+#include "scanners/code/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "scanners/macho/objc.h"
+#include "tables/document.h"
+#include "tables/predicate.h"
+#include "tests/unit/code/support.h"
+
+namespace metaldoctor {
+namespace {
+
+using testing::audit_file;
+using testing::read_file;
+
+/// Fixtures need clang and ld64.lld when the tests are built.
+std::vector<std::uint8_t> fixture(const std::string& name) {
+  return read_file(std::filesystem::path(METALDOCTOR_MACHO_FIXTURES) / name);
+}
+
+/// What each function of an image holds, without addresses: they differ between the links.
+std::map<std::string, std::vector<std::string>> by_function(const Findings& findings) {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const QuerySite& site : findings.sites)
+    out[site.function].push_back(fmt::format("{} {}{}", site.query, to_string(site.arguments),
+                                             site.tail_call ? " tail" : ""));
+  for (const Ladder& ladder : findings.ladders)
+    out[ladder.function].push_back(fmt::format("ladder {}..{}", ladder.first, ladder.last));
+  for (const Gate& gate : findings.gates) {
+    constexpr const char* kKinds[] = {"branch", "select", "field", "global", "returned"};
+    std::string line = kKinds[static_cast<std::size_t>(gate.where.kind)];
+    if (gate.where.kind == Gate::Where::Kind::field)
+      line += fmt::format("+{:#x}", gate.where.offset);
+    out[gate.function].push_back(line + " = " + gate.expr +
+                                 (gate.certainty == Certainty::likely ? " likely" : ""));
+  }
+  return out;
+}
+
+class LinkedThreeWays : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LinkedThreeWays, EveryFormIsFound) {
+  const auto bytes = fixture(GetParam());
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto all = audit_file(bytes, GetParam());
+  ASSERT_EQ(all.size(), 1u);
+  const Findings& found = all[0];
+  using Lines = std::vector<std::string>;
+  const std::map<std::string, Lines> expected = {
+      {"_constant", {"supportsFamily: 1007", "select = family(1007)"}},
+      {"_movk", {"setLanguageVersion: 196610 tail"}},
+      {"_tail", {"supportsFamily: 1003 tail", "returned = family(1003) likely"}},
+      {"_parameter", {"supportsFamily: 1000 + parameter 1 tail"}},
+      {"_either_constant", {"supportsFamily: {1007, 1008}"}},
+      {"_from_memory", {"supportsFamily: ? ([parameter 1 + 0x18])"}},
+      {"_shared",
+       {"supportsFamily: 1007", "supportsFamily: 2002", "branch = family(1007)",
+        "returned = family(1007) or family(2002) likely"}},
+      {"_branch", {"supportsFamily: 1009", "branch = family(1009)"}},
+      {"_global",
+       {"supportsFamily: 1005", "global = family(1005)", "returned = family(1005) likely"}},
+      {"_ladder",
+       {"supportsFamily: 1004", "supportsFamily: 1003", "supportsFamily: 1002",
+        "supportsFamily: 1001", "ladder 1004..1001"}},
+      {"_after_probe", {"supportsFamily: 1008", "select = family(1008)", "select = family(1008)"}},
+      {"_init",
+       {"_MTLCreateSystemDefaultDevice ", "supportsFamily: 1007", "supportsFamily: 5001",
+        "supportsFamily: 1007", "hasUnifiedMemory ", "supportsFamily: 1006", "supportsFamily: 5002",
+        "name ", "maxThreadgroupMemoryLength ", "branch = contains(answer('name'), 'M5')",
+        "field+0x20 = family(1007) or family(5001)", "field+0x21 = family(1007)",
+        "field+0x22 = unified()", "field+0x23 = not env('FIXTURE_DISABLE') and family(1006)",
+        "field+0x24 = contains(answer('name'), 'M5') and family(5002)", "field+0x28 = tgmem()"}},
+  };
+  EXPECT_EQ(by_function(found), expected) << dump(found);
+  EXPECT_EQ(found.counted, (std::map<std::string, std::size_t>{{"threadExecutionWidth", 2}}));
+  // `name` of something that nobody showed to be a device is no query, but it is not dropped.
+  EXPECT_EQ(found.unproven, (std::map<std::string, std::size_t>{{"name", 1}}));
+  const auto totals = found.totals();
+  EXPECT_EQ(totals.found, totals.resolved + totals.unresolved);
+  EXPECT_EQ(totals.unresolved, 1u);
+}
+
+TEST_P(LinkedThreeWays, FlagsAreReadElsewhere) {
+  const auto bytes = fixture(GetParam());
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto found = audit_file(bytes, GetParam()).at(0);
+  for (const Gate& gate : found.gates) {
+    if (gate.where.kind != Gate::Where::Kind::field) continue;
+    const bool read = gate.where.offset == 0x20 || gate.where.offset == 0x21;
+    EXPECT_EQ(gate.readers.size(), read ? 1u : 0u) << gate.where.offset;
+  }
+}
+
+TEST_P(LinkedThreeWays, SidesOfABranch) {
+  const auto bytes = fixture(GetParam());
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto found = audit_file(bytes, GetParam()).at(0);
+  const auto gate = std::find_if(found.gates.begin(), found.gates.end(),
+                                 [](const Gate& g) { return g.function == "_branch"; });
+  ASSERT_NE(gate, found.gates.end());
+  EXPECT_EQ(gate->if_true.calls, std::vector<std::string>{"_enabled"});
+  EXPECT_EQ(gate->if_false.calls, std::vector<std::string>{"_disabled"});
+  ASSERT_EQ(gate->if_true.ranges.size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Audit, LinkedThreeWays,
+                         ::testing::Values("queries_fast.dylib", "queries_small.dylib",
+                                           "queries_opcodes.dylib", "queries.o"));
+
+TEST(Audit, SelrefsAndLoops) {
+  const auto bytes = fixture("selrefs.dylib");
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto found = audit_file(bytes, "selrefs.dylib").at(0);
+  const std::map<std::string, std::vector<std::string>> expected = {
+      {"_one", {"supportsFamily: 1007", "select = family(1007)"}},
+      {"_loop", {"supportsFamily: 2002"}},
+      {"_two",
+       {"supportsFamily: 5001", "supportsFamily: 1006", "branch = family(5001)",
+        "select = family(1006)"}},
+      {"_sum", {"maxBufferLength ", "select = answer('maxBufferLength') > 4096"}},
+  };
+  EXPECT_EQ(by_function(found), expected) << dump(found);
+  for (const QuerySite& site : found.sites) EXPECT_EQ(site.route, Route::selref);
+}
+
+TEST(Audit, RegisteredSelectors) {
+  for (const char* name : {"registered.dylib", "registered_stripped.dylib"}) {
+    const auto bytes = fixture(name);
+    if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+    const auto found = audit_file(bytes, name).at(0);
+    ASSERT_EQ(found.sites.size(), 2u) << dump(found);
+    EXPECT_EQ(found.sites[0].route, Route::registered_selector);
+    EXPECT_EQ(to_string(found.sites[0].arguments), "1008");
+    EXPECT_EQ(found.sites[1].query, "maxBufferLength");
+    // Registering supportsRaytracing is no question.
+    EXPECT_TRUE(found.hidden.empty());
+  }
+}
+
+TEST(Audit, JsonFollowsItsSchema) {
+  const auto bytes = fixture("queries_fast.dylib");
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const Json json = to_json(audit_file(bytes, "queries_fast.dylib").at(0));
+  const auto valid = validate_document(json, "findings", "findings");
+  EXPECT_TRUE(valid) << (valid ? "" : valid.error().where + ": " + valid.error().what);
+  EXPECT_EQ(json["totals"]["found"], 19);
+  for (const Json& gate : json["gates"]) {
+    const auto expr = Predicate::parse(gate["expr"].get<std::string>());
+    EXPECT_TRUE(expr) << gate["expr"];
+  }
+}
+
+TEST(Audit, ExpectedSignatureFacts) {
+  const auto bytes = fixture("queries_fast.dylib");
+  if (bytes.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto found = audit_file(bytes, "queries_fast.dylib").at(0);
+  EXPECT_TRUE(found.signing.adhoc);
+  EXPECT_FALSE(found.signing.hardened);
+  EXPECT_EQ(found.image.build, "macOS 13.0, SDK 13.0");
+  EXPECT_EQ(found.image.install_name, "@rpath/queries_fast.dylib");
+}
+
+/// Damage of every kind gives findings or a diagnostic: no signal, no hang. Seeded, so that a
+/// failure can be repeated. METALDOCTOR_MUTATIONS asks for more.
+TEST(Audit, SurvivesMutations) {
+  const Vocabulary words = testing::small_vocabulary();
+  const char* wanted = std::getenv("METALDOCTOR_MUTATIONS");
+  const int rounds = wanted ? std::atoi(wanted) : 20'000;
+  std::vector<std::vector<std::uint8_t>> originals;
+  for (const char* name : {"queries_fast.dylib", "queries_small.dylib", "queries_opcodes.dylib",
+                           "selrefs.dylib", "registered.dylib", "queries.o"})
+    if (auto bytes = fixture(name); !bytes.empty()) originals.push_back(std::move(bytes));
+  if (originals.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  Auditor auditor(words);
+  std::mt19937 random(20260801);
+  std::size_t refused = 0, read = 0;
+  for (int round = 0; round < rounds; ++round) {
+    auto bytes = originals[random() % originals.size()];
+    const unsigned edits = 1 + random() % 4;
+    for (unsigned i = 0; i < edits; ++i) {
+      // Headers, __text and __LINKEDIT are where a byte decides something.
+      const std::size_t zones[] = {random() % 0x600, 0x580 + random() % 0x500,
+                                   bytes.size() - 1 - random() % 0x1200, random() % bytes.size()};
+      std::size_t at = zones[random() % 4] % bytes.size();
+      const std::uint8_t values[] = {0,
+                                     0xff,
+                                     0x7f,
+                                     0x80,
+                                     static_cast<std::uint8_t>(random()),
+                                     static_cast<std::uint8_t>(bytes[at] ^ (1u << random() % 8))};
+      bytes[at] = values[random() % 6];
+    }
+    if (random() % 16 == 0) bytes.resize(random() % bytes.size());
+    const auto file = MachOFile::read(bytes, "mutant");
+    if (!file) {
+      ++refused;
+      continue;
+    }
+    for (const Slice& slice : file->slices()) {
+      const auto found = auditor.audit(slice, "mutant");
+      ++(found ? read : refused);
+      if (!found) EXPECT_FALSE(found.error().where.empty());
+      if (found) EXPECT_FALSE(to_json(*found).dump().empty());
+    }
+  }
+  RecordProperty("refused", static_cast<int>(refused));
+  RecordProperty("read", static_cast<int>(read));
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(read, 0u);
+}
+
+}  // namespace
+}  // namespace metaldoctor
