@@ -11,7 +11,7 @@ demo: build
 	@$(BUILD)/tools/metaldoctor/metaldoctor recommend --app llama.cpp --capture cua-2026-08-stock
 
 test: build
-	@ctest --preset release
+	@ctest --preset release -j 2
 
 setup:
 	@tools/setup/install-dependencies
@@ -20,10 +20,12 @@ build: setup
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 
+# The fuzz preset is AddressSanitizer and UndefinedBehaviorSanitizer plus libFuzzer's coverage, so
+# one build serves both.
 asan: setup
-	@cmake --preset asan >/dev/null
-	@cmake --build build/asan -- --quiet
-	@ctest --preset asan
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz -- --quiet
+	@ctest --test-dir build/fuzz --output-on-failure -j 2
 
 fuzz: setup
 	@cmake --preset fuzz >/dev/null

@@ -217,7 +217,7 @@ class Advisor {
       SearchProof::Drop drop{answer.key, {}};
       ProfileChange change{answer, "", host ? host->evidence : Evidence::unknown, {}};
       for (PathState& state : out_.paths) {
-        const bool closes = state.profile == Truth::yes && state.path.side != Rule::Side::harm &&
+        const bool closes = state.wanted && state.profile == Truth::yes &&
                             state.path.predicate.evaluate(world) != Truth::yes;
         if (closes) drop.closes.push_back(state.path.id);
         if (!closes || state.verdict != PathState::Verdict::opens) continue;

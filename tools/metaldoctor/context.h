@@ -55,6 +55,7 @@ struct Command {
 /// The formats a command can write, checked by CLI11.
 void add_format_option(CLI::App& app, std::initializer_list<const char*> formats);
 
+Action define_audit(CLI::App& app);
 Action define_scan(CLI::App& app);
 Action define_recommend(CLI::App& app);
 Action define_explain(CLI::App& app);

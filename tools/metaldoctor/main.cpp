@@ -11,8 +11,10 @@
 namespace metaldoctor {
 namespace {
 
-constexpr std::array<Command, 4> commands = {{
+constexpr std::array<Command, 5> commands = {{
     {"scan", "what a device answers against what its host's chip would answer", define_scan},
+    {"audit", "which questions a binary asks the device, and what hangs on the answers",
+     define_audit},
     {"recommend", "the smallest set of changed answers that opens a program's paths",
      define_recommend},
     {"explain", "what a query, feature, hazard, code or path means, with its source",

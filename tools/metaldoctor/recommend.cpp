@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "shim/recommend.h"
+#include "tools/metaldoctor/binary_input.h"
 #include "tools/metaldoctor/context.h"
 #include "tools/metaldoctor/device_input.h"
 #include "tools/metaldoctor/files.h"
@@ -14,6 +15,8 @@ namespace {
 
 struct RecommendInput {
   DeviceInput device;
+  std::vector<std::string> files;
+  std::string arch;
   std::vector<std::string> apps;
   std::vector<std::string> want;
   std::vector<std::string> set;
@@ -52,13 +55,20 @@ Result<std::vector<Path>> paths_of_all(const RecommendInput& input, const Tables
     std::vector<Path> more = paths_of(*found->first, *found->second);
     std::ranges::move(more, std::back_inserter(paths));
   }
+  for (const std::string& file : input.files) {
+    auto images = audit_file(tables, file, input.arch);
+    if (!images) return tl::unexpected(images.error());
+    for (const AuditedImage& image : *images) {
+      std::ranges::move(paths_of(image.findings, image.programs), std::back_inserter(paths));
+    }
+  }
   return paths;
 }
 
 ExitStatus recommend_command(Context& context, const RecommendInput& input) {
-  if (input.apps.empty()) {
+  if (input.apps.empty() && input.files.empty()) {
     return context.report({Fault::usage, "no-program", "recommend", "no program given",
-                           "--app ID[@RANGE]; metaldoctor tables apps lists them"});
+                           "FILE..., or --app ID[@RANGE]; metaldoctor tables apps lists those"});
   }
   auto tables = context.tables();
   if (!tables) return context.report(tables.error());
@@ -98,6 +108,8 @@ Action define_recommend(CLI::App& app) {
   auto input = std::make_shared<RecommendInput>();
   app.get_option("--output")
       ->description("write the profile to FILE; the report still goes to standard output");
+  app.add_option("files", input->files, "binaries to audit for their paths")->type_name("FILE");
+  app.add_option("--arch", input->arch, "of the binaries, only this slice");
   app.add_option("--app", input->apps, "program and release: ggml-metal, llama.cpp@b10167")
       ->type_name("ID[@RANGE]");
   input->device.add_options(app);
