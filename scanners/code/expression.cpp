@@ -40,7 +40,7 @@ bool contains_operand(const std::vector<ExprId>& operands, ExprId id) {
 }
 
 /// A string literal of the predicate grammar, which has no escapes.
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' || static_cast<unsigned char>(c) < 0x20 ? '?' : c;
   return out + "'";
@@ -355,7 +355,7 @@ std::string print_answer(const QueryKey& key) {
     arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", argument);
   for (const AliasRow& row : kAliases)
     if (row.query == key.query) return fmt::format("{}({})", row.alias, arguments);
-  return fmt::format("answer({}{}{})", quoted(key.query), arguments.empty() ? "" : ", ", arguments);
+  return fmt::format("answer({}{}{})", quote(key.query), arguments.empty() ? "" : ", ", arguments);
 }
 
 // How tightly each form binds; tables/predicate.h has the grammar.
@@ -379,7 +379,7 @@ std::string Expressions::print_junction(const Node& node, int binding) const {
 
 std::string Expressions::print(ExprId id, int binding) const {
   const Node& node = nodes_[id];
-  const auto text = [&] { return quoted(texts_[node.text]); };
+  const auto text = [&] { return quote(texts_[node.text]); };
   switch (node.kind) {
     case ExprKind::constant:
       return node.value ? "true" : "false";

@@ -10,6 +10,9 @@ if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
 endif()
 find_program(METALDOCTOR_CCACHE ccache)
 if(METALDOCTOR_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${METALDOCTOR_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${METALDOCTOR_CCACHE})
+  # What ccache needs to know about precompiled headers.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${METALDOCTOR_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
