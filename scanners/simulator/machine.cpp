@@ -67,6 +67,7 @@ struct Hooks {
   }
   static bool fault(uc_engine* uc, uc_mem_type type, std::uint64_t address, int size, std::int64_t,
                     void* self) {
+    if (static_cast<Machine*>(self)->grow_stack(address)) return true;
     Machine::Exit exit;
     using Kind = Machine::Exit::Kind;
     const bool write = type == UC_MEM_WRITE_UNMAPPED || type == UC_MEM_WRITE_PROT;
@@ -168,7 +169,8 @@ Result<void> Machine::start(Memory& memory, const SimBudget& budget,
   budget_ = budget;
   milliseconds_ = std::move(milliseconds);
   started_ = milliseconds_ ? milliseconds_() : 0;
-  instructions_ = block_count_ = heap_mapped_ = 0;
+  instructions_ = block_count_ = 0;
+  exposed_.fill(0);
   block_ids_.clear();
   blocks_.clear();
   walk_.clear();
@@ -182,11 +184,9 @@ Result<void> Machine::start(Memory& memory, const SimBudget& budget,
     engine_->set(UC_ARM64_REG_TPIDRRO_EL0, thread_page);
   }
   for (const Region& region : memory.regions())
-    if (region.kind != Region::Kind::heap && !map(region, 0, region.size))
+    if (region.kind == Region::Kind::image && !map(region, 0, region.size))
       return fail(Fault::bug, "simulator-engine", fmt::format("{:#x}", region.address),
                   "the engine cannot map this region");
-  if (!grow_heap(1))
-    return fail(Fault::bug, "simulator-engine", "heap", "the engine cannot map it");
   return {};
 }
 
@@ -198,15 +198,28 @@ bool Machine::map(const Region& region, std::uint64_t from, std::uint64_t to) {
   return true;
 }
 
-bool Machine::grow_heap(std::uint64_t size) {
-  if (size <= heap_mapped_ || !memory_) return true;
-  constexpr std::uint64_t step = std::uint64_t{1} << 20;
-  const Region* heap = memory_->region(guest::heap);
-  if (!heap) return false;
-  const std::uint64_t wanted = std::max((size + step - 1) / step * step, 2 * heap_mapped_);
-  const std::uint64_t end = std::min(wanted, heap->size);
-  if (end <= heap_mapped_ || !map(*heap, heap_mapped_, end)) return false;
-  heap_mapped_ = end;
+bool Machine::expose(Region::Kind kind, std::uint64_t size) {
+  std::uint64_t& exposed = exposed_[static_cast<std::size_t>(kind)];
+  if (size <= exposed) return true;
+  constexpr std::uint64_t step = std::uint64_t{256} << 10;
+  const Region* region =
+      memory_->region(kind == Region::Kind::heap ? guest::heap : guest::objects);
+  if (!region || size > region->size) return false;
+  const std::uint64_t wanted = std::max((size + step - 1) / step * step, 2 * exposed);
+  const std::uint64_t end = std::min(wanted, region->size);
+  if (!map(*region, exposed, end)) return false;
+  exposed = end;
+  return true;
+}
+
+bool Machine::grow_stack(std::uint64_t address) {
+  std::uint64_t& exposed = exposed_[static_cast<std::size_t>(Region::Kind::stack)];
+  const Region* stack = memory_->region(guest::stack);
+  if (!stack || address - stack->address >= stack->size - exposed) return false;
+  constexpr std::uint64_t step = std::uint64_t{128} << 10;
+  const std::uint64_t low = (address - stack->address) / step * step;
+  if (!map(*stack, low, stack->size - exposed)) return false;
+  exposed = stack->size - low;
   return true;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,9 +28,10 @@ class Machine {
   /// Forgets everything of an earlier run and uses `memory`, which must outlive the run.
   Result<void> start(Memory& memory, const SimBudget& budget,
                      std::function<std::uint64_t()> milliseconds);
-  /// Makes the heap visible up to `size` bytes. It is not mapped whole: taking a region away again
-  /// costs the engine a step for every page.
-  bool grow_heap(std::uint64_t size);
+  /// Makes the first `size` bytes of the heap or of the objects visible. They are not mapped
+  /// whole: taking a region away again costs the engine a step for every page. The stack grows by
+  /// itself, downwards.
+  bool expose(Region::Kind kind, std::uint64_t size);
   void finish();
 
   struct Exit {
@@ -104,6 +106,7 @@ class Machine {
   struct Engine;  // Unicorn's types stay in the .cpp
   friend struct Hooks;
   bool map(const Region& region, std::uint64_t from, std::uint64_t to);
+  bool grow_stack(std::uint64_t address);
   void reached_block(std::uint64_t address, std::uint32_t size);
   void reached_instruction(std::uint64_t address, std::uint32_t size);
   Exit classify(int error);
@@ -115,7 +118,8 @@ class Machine {
   SimArch arch_;
   std::unique_ptr<Engine> engine_;
   Memory* memory_ = nullptr;
-  std::uint64_t heap_mapped_ = 0;
+  /// Bytes that are visible, by Region::Kind; of the stack its upper end.
+  std::array<std::uint64_t, 4> exposed_{};
   SimBudget budget_;
   std::function<std::uint64_t()> milliseconds_;
   std::uint64_t started_ = 0, instructions_ = 0, block_count_ = 0;

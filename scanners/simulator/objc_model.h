@@ -87,6 +87,7 @@ class ObjcModel {
   /// Zeroed bytes in the arena; 0 when it is full.
   std::uint64_t reserve(std::uint64_t size);
   bool full() const { return full_; }
+  std::uint64_t used() const { return next_ - guest::objects; }
 
  private:
   Memory& memory_;

@@ -207,6 +207,8 @@ std::optional<std::uint64_t> Process::call(std::uint64_t function,
 bool Process::run_until(std::uint64_t return_trap, std::uint64_t stack) {
   while (!stopped()) {
     if (!in_traps(machine.pc())) {
+      machine.expose(Region::Kind::heap, heap.used());
+      machine.expose(Region::Kind::objects, objc.used());
       const Machine::Exit exit = machine.run();
       if (exit.kind != Machine::Exit::Kind::fetch || !in_traps(exit.address)) {
         stop_at(exit);

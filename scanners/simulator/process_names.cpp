@@ -9,7 +9,7 @@ namespace metaldoctor {
 
 std::uint64_t Process::allocate(std::uint64_t size, std::uint64_t alignment) {
   const std::uint64_t address = heap.allocate(size, alignment, name_of(caller()));
-  if (!address || !machine.grow_heap(heap.used()))
+  if (!address)
     stop("budget-memory",
          fmt::format("{} bytes were asked for, {} of {} are in use", size, heap.used(),
                      request.budget.memory),

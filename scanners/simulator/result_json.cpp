@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scanners/simulator/protocol.h"
 
 namespace metaldoctor {
@@ -7,6 +9,7 @@ namespace {
 
 /// Text of a program may hold any bytes; JSON holds UTF-8.
 std::string utf8(const std::string& text) {
+  if (std::ranges::all_of(text, [](unsigned char c) { return c < 0x80; })) return text;
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
