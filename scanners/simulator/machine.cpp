@@ -202,8 +202,7 @@ bool Machine::expose(Region::Kind kind, std::uint64_t size) {
   std::uint64_t& exposed = exposed_[static_cast<std::size_t>(kind)];
   if (size <= exposed) return true;
   constexpr std::uint64_t step = std::uint64_t{256} << 10;
-  const Region* region =
-      memory_->region(kind == Region::Kind::heap ? guest::heap : guest::objects);
+  const Region* region = memory_->region(kind == Region::Kind::heap ? guest::heap : guest::objects);
   if (!region || size > region->size) return false;
   const std::uint64_t wanted = std::max((size + step - 1) / step * step, 2 * exposed);
   const std::uint64_t end = std::min(wanted, region->size);
