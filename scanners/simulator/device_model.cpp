@@ -53,6 +53,8 @@ void DeviceModel::add_method(ObjcClass& cls, const RuntimeMethod& method) {
   trap.method = device_method_handler(method.does);
   trap.cls = &cls;
   trap.runtime = &method;
+  trap.large_structure =
+      process_.machine.arch() == SimArch::x86_64 && returns_through_memory(method.types);
   const std::uint64_t imp = process_.add_trap(std::move(trap));
   const bool arm = process_.machine.arch() == SimArch::arm64;
   cls.methods[method.selector] = {method.selector, arm ? method.types : method.types_x86_64, imp,

@@ -330,6 +330,8 @@ void register_foundation(Process& process) {
     trap.library = SystemLibrary::foundation;
     trap.method = row.handler;
     trap.cls = &cls;
+    trap.large_structure =
+        process.machine.arch() == SimArch::x86_64 && returns_through_memory(row.types);
     const std::uint64_t imp = process.add_trap(std::move(trap));
     std::string types(row.types);
     // BOOL is signed char on x86_64 macOS.

@@ -98,6 +98,12 @@ class Call {
   bool jumped_ = false;
 };
 
+/// Whether an x86_64 method with this encoding gets the place of its result as first argument: the
+/// structures of the tables are of three words, NSRange is of two.
+constexpr bool returns_through_memory(std::string_view types) {
+  return types.starts_with("{?=");
+}
+
 /// printf's formatting: also %@ for objects.
 std::string format_text(Process& process, std::string_view format, VarArgs& arguments);
 

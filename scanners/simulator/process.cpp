@@ -233,10 +233,7 @@ bool Process::run_until(std::uint64_t return_trap, std::uint64_t stack) {
 
 void Process::enter_trap(Trap& trap) {
   ++trap.calls;
-  // System V passes the place of a large structure first.
-  const bool large = machine.arch() == SimArch::x86_64 && trap.runtime &&
-                     trap.runtime->types.starts_with("{?=QQQ}");
-  Call call(*this, trap, large ? 1 : 0);
+  Call call(*this, trap, trap.large_structure ? 1 : 0);
   if (trap.method) {
     trap.method(call);
   } else if (trap.function && trap.function->handler) {

@@ -36,6 +36,7 @@ struct Trap {
   ObjcClass* cls = nullptr;                ///< of the method
   const RuntimeMethod* runtime = nullptr;  ///< of the device classes
   bool is_return = false;
+  bool large_structure = false;  ///< x86_64: the result's place is the first argument
   std::uint64_t calls = 0;
 };
 
