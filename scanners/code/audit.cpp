@@ -17,6 +17,8 @@
 namespace metaldoctor {
 namespace {
 
+constexpr std::size_t kLongestSelector = 128;
+
 constexpr std::array<std::string_view, 13> kPlatforms = {"",
                                                          "macOS",
                                                          "iOS",
@@ -263,7 +265,10 @@ class ImageAudit {
       Cursor cursor(section.bytes);
       while (!cursor.at_end()) {
         const std::string_view text = cursor.cstring();
-        const Selector* selector = text.empty() ? nullptr : words_.selector(text);
+        // Most strings of a file are too long for a selector or start like prose: skip the lookup.
+        const bool may_be = !text.empty() && text.size() <= kLongestSelector &&
+                            text.front() >= 'a' && text.front() <= 'z';
+        const Selector* selector = may_be ? words_.selector(text) : nullptr;
         if (selector && selector->role == SelectorRole::query && !selector->ambiguous &&
             !program_->reaches(text))
           found.insert(text);

@@ -221,7 +221,9 @@ AbstractValue Interpreter::answer(MachineState& state, const CallEvent& event) {
   if (selector.ambiguous && !event.receiver_is_device) return state.regs[0];
   if (!selector.ambiguous && is_based(receiver) && receiver.offset == 0)
     values_.mark_device(receiver.base);
-  if (selector.answer == AnswerType::structure) return state.regs[0];
+  // Structures and objects are no values to compute with; `architecture` is asked for its name.
+  const bool object = selector.answer == AnswerType::object && selector.query != "architecture";
+  if (object || selector.answer == AnswerType::structure) return state.regs[0];
   QueryKey key{selector.query, {}};
   for (unsigned i = 0; i < selector.integer_arguments && i < 2; ++i) {
     const AbstractValue& argument = event.arguments[2 + i];

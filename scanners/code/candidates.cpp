@@ -47,8 +47,8 @@ bool is_goal(const Target& target, const CandidateGoals& goals) {
   return role == SelectorRole::query && (goals.ambiguous || !target.selector->ambiguous);
 }
 
-bool is_counted(const Target& target) {
-  return target.selector && target.selector->role == SelectorRole::pipeline_getter;
+bool is_counted(const Target& target, const CandidateGoals& goals) {
+  return goals.queries && target.selector && target.selector->role == SelectorRole::pipeline_getter;
 }
 
 class Scanner {
@@ -56,9 +56,9 @@ class Scanner {
   Scanner(const Program& program, const CandidateGoals& goals)
       : program_(program), goals_(goals), branches_(2), pages_(12), slots_(0) {
     for (const auto& [address, target] : program.stubs())
-      if (is_goal(target, goals) || is_counted(target)) branches_.add(address);
+      if (is_goal(target, goals) || is_counted(target, goals)) branches_.add(address);
     for (const auto& [address, target] : program.slots())
-      if (is_goal(target, goals) || is_counted(target)) {
+      if (is_goal(target, goals) || is_counted(target, goals)) {
         pages_.add(address & ~std::uint64_t{0xfff});
         slots_.add(address);
       }
@@ -101,6 +101,7 @@ class Scanner {
     const auto pc = static_cast<std::uint32_t>((section.address >> 2) + first);
     const std::uint64_t page_pc = section.address + first * 4;
     const auto page = static_cast<std::uint32_t>(page_pc >> 12);
+    const auto at = static_cast<std::uint32_t>(page_pc);
     // A block may straddle a page; the range is widened by one page to stay on the safe side.
     const std::uint32_t page_low = pages_.low() - 1,
                         page_size = pages_.size() ? pages_.size() + 1 : 0;
@@ -115,8 +116,13 @@ class Scanner {
       const std::uint32_t target =
           page + static_cast<std::uint32_t>(static_cast<std::int32_t>(imm21 << 11) >> 11);
       hit |= ((word & 0x9f000000) == 0x90000000) & (target - page_low < page_size);
-      hit |= (word & 0xff000000) == 0x58000000;
-      hit |= (word & 0x9f000000) == 0x10000000;
+      const std::uint32_t here = at + static_cast<std::uint32_t>(k * 4);
+      const std::uint32_t literal =
+          here + static_cast<std::uint32_t>((static_cast<std::int32_t>(word << 8) >> 13) * 4);
+      hit |= ((word & 0xff000000) == 0x58000000) & (literal - slots_.low() < slots_.size());
+      const std::uint32_t near =
+          here + static_cast<std::uint32_t>(static_cast<std::int32_t>(imm21 << 11) >> 11);
+      hit |= ((word & 0x9f000000) == 0x10000000) & (near - slots_.low() < slots_.size());
     }
     return hit != 0;
   }
@@ -164,7 +170,7 @@ class Scanner {
   }
 
   void found(std::uint64_t pc, const Target& target) {
-    if (is_counted(target)) {
+    if (is_counted(target, goals_)) {
       ++out_.counted[target.selector->query];
       return;
     }

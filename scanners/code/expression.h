@@ -69,8 +69,6 @@ class Expressions {
   bool has_answer(ExprId id) const { return nodes_[id].has_answer; }
   std::uint32_t weight(ExprId id) const { return nodes_[id].weight; }
   std::int64_t number_of(ExprId id) const { return nodes_[id].value; }
-  /// The operand of a negation.
-  ExprId positive(ExprId negation) const { return nodes_[negation].operands[0]; }
   /// The answers in it, once each.
   std::vector<QueryKey> answers(ExprId id) const;
 

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxText = 160;
 
 class GateFinder {
  public:
-  GateFinder(const Program& program, const FunctionTrace& trace, const Expressions& expressions,
+  GateFinder(const Program& program, const FunctionTrace& trace, Expressions& expressions,
              const std::vector<LadderRun>& ladders,
              const std::function<std::string(std::uint64_t)>& name)
       : program_(program), trace_(trace), expressions_(expressions), name_(name) {
@@ -47,9 +47,10 @@ class GateFinder {
     if (!block.conditional || condition == kNoExpr || !expressions_.has_answer(condition) ||
         ladder_blocks_.count(number))
       return;
-    // Write the condition without the leading "not"; the sides swap.
-    const bool negated = expressions_.kind(condition) == ExprKind::negation;
-    const ExprId expr = negated ? expressions_.positive(condition) : condition;
+    // Written the shorter way round; the sides swap.
+    const ExprId opposite = expressions_.negation(condition);
+    const bool negated = expressions_.print(opposite).size() < expressions_.print(condition).size();
+    const ExprId expr = negated ? opposite : condition;
     Gate gate = make(expr, Gate::Where::Kind::branch, trace_.code[block.last - 1].address, 'B');
     gate.if_true = side(number, block.successors[negated ? 1 : 0]);
     gate.if_false = side(number, block.successors[negated ? 0 : 1]);
@@ -181,7 +182,7 @@ class GateFinder {
 
   const Program& program_;
   const FunctionTrace& trace_;
-  const Expressions& expressions_;
+  Expressions& expressions_;
   const std::function<std::string(std::uint64_t)>& name_;
   std::set<std::uint32_t> ladder_blocks_;
   std::vector<Gate> out_;
@@ -190,7 +191,7 @@ class GateFinder {
 }  // namespace
 
 std::vector<Gate> find_gates(const Program& program, const FunctionTrace& trace,
-                             const Expressions& expressions, const std::vector<LadderRun>& ladders,
+                             Expressions& expressions, const std::vector<LadderRun>& ladders,
                              const std::function<std::string(std::uint64_t)>& name) {
   return GateFinder(program, trace, expressions, ladders, name).find();
 }

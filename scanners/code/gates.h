@@ -13,7 +13,7 @@ namespace metaldoctor {
 /// answers that are returned. Branches of ladders are left out. Called functions of the image are
 /// given to `name`, which returns what to call them.
 std::vector<Gate> find_gates(const Program& program, const FunctionTrace& trace,
-                             const Expressions& expressions, const std::vector<LadderRun>& ladders,
+                             Expressions& expressions, const std::vector<LadderRun>& ladders,
                              const std::function<std::string(std::uint64_t)>& name);
 
 }  // namespace metaldoctor

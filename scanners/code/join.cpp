@@ -165,27 +165,30 @@ void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, Ma
   std::vector<Cell>& joined = out.memory.edit();
   joined.reserve(incoming.front().state->memory.cells().size());
   // Walk all cell lists side by side; they are sorted.
-  std::vector<std::size_t> at(incoming.size(), 0);
+  std::vector<std::pair<const Cell*, const Cell*>> lists;
+  for (const Incoming& edge : incoming) {
+    const auto& cells = edge.state->memory.cells();
+    lists.emplace_back(cells.data(), cells.data() + cells.size());
+  }
   std::vector<AbstractValue> values;
   for (;;) {
     const Cell* least = nullptr;
-    for (std::size_t i = 0; i < incoming.size(); ++i) {
-      if (at[i] >= incoming[i].state->memory.cells().size()) continue;
-      const Cell& cell = incoming[i].state->memory.cells()[at[i]];
-      if (!least || std::pair(cell.base, cell.offset) < std::pair(least->base, least->offset))
-        least = &cell;
-    }
+    for (const auto& [at, end] : lists)
+      if (at != end && (!least || at->base < least->base ||
+                        (at->base == least->base && at->offset < least->offset)))
+        least = at;
     if (!least) return;
     values.clear();
     bool same_size = true;
-    for (std::size_t i = 0; i < incoming.size(); ++i) {
-      if (at[i] >= incoming[i].state->memory.cells().size()) continue;
-      const Cell& cell = incoming[i].state->memory.cells()[at[i]];
-      if (cell.base != least->base || cell.offset != least->offset) continue;
-      same_size &= cell.size == least->size;
-      values.push_back(cell.value);
-      ++at[i];
+    for (auto& [at, end] : lists) {
+      if (at == end || at->base != least->base || at->offset != least->offset) continue;
+      same_size &= at->size == least->size;
+      values.push_back(at->value);
+      if (at != least) ++at;
     }
+    // `least` is read below; its own list moves on last.
+    for (auto& [at, end] : lists)
+      if (at == least) ++at;
     Cell cell = *least;
     const bool everywhere = values.size() == incoming.size();
     // Not written on some path: a pointer or an answer in a field stays, for that is what the field

@@ -128,9 +128,12 @@ Result<FunctionStarts> read_function_starts(const Image& image) {
     starts.source = FunctionStarts::Source::calls;
     add_call_targets(image, addresses);
   }
-  for (const Section& section : image.sections())
-    if (section.is_code() && section.size) addresses.push_back(section.address);
   sort_unique(addresses);
+  for (const Section& section : image.sections()) {
+    if (!section.is_code() || !section.size) continue;
+    const auto at = std::lower_bound(addresses.begin(), addresses.end(), section.address);
+    if (at == addresses.end() || *at != section.address) addresses.insert(at, section.address);
+  }
   return starts;
 }
 
