@@ -19,7 +19,11 @@ Result<std::map<std::string, std::string>> read_directory(const std::string& dir
   std::error_code error;
   fs::recursive_directory_iterator it(directory, error), end;
   for (; !error && it != end; it.increment(error)) {
-    if (!it->is_regular_file(error) || it->path().extension() != ".json") continue;
+    if (it->path().extension() != ".json") continue;
+    // Leaving out a table that cannot be read would silently judge by the built-in one.
+    if (!it->is_regular_file(error)) {
+      return fail(Fault::input, "unreadable", it->path().string(), "is not a regular file");
+    }
     auto text = read_file(it->path().string());
     if (!text) return tl::unexpected(text.error());
     files.emplace(it->path().lexically_relative(directory).generic_string(), std::move(*text));

@@ -15,11 +15,12 @@ void DeviceInput::add_options(CLI::App& app) {
       app.add_option("--capture", capture,
                      "a capture document, or a built-in one (paravirtual, cua-2026-08-stock)");
   capture_option->type_name("FILE|NAME");
-  app.add_option("--log", log, "a log of a llama.cpp-family program; - reads standard input")
-      ->type_name("FILE|-")
-      ->excludes(capture_option);
+  auto* log_option =
+      app.add_option("--log", log, "a log of a llama.cpp-family program; - reads standard input");
+  log_option->type_name("FILE|-")->excludes(capture_option);
   app.add_option("--block", block, "which device block of the log, from 1")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1000))
+      ->needs(log_option);
   app.add_option("--host-chip", host_chip, "the chip of the Mac that runs the guest: \"M1 Ultra\"")
       ->type_name("CHIP");
   app.add_option("--os", os, "the guest's macOS, where the input does not name it: 26.5")
@@ -52,7 +53,8 @@ Result<Capture> DeviceInput::read(const Tables& tables, Context& context) const 
     auto text = read_file(capture);
     if (!text) {
       Diagnostic error = text.error();
-      if (!std::filesystem::exists(capture)) {
+      std::error_code ignored;
+      if (!std::filesystem::exists(capture, ignored)) {
         error.hint = fmt::format("built-in captures: {}", fmt::join(tables.capture_names(), ", "));
       }
       return tl::unexpected(error);

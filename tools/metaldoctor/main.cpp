@@ -41,13 +41,6 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
       ->type_name("DIR");
 }
 
-/// CLI11 splits "[x,y]" into a list even behind "--", so what follows "--" never reaches it.
-std::vector<std::string> arguments_before_separator(int argc, char** argv) {
-  std::vector<std::string> arguments;
-  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) arguments.push_back(argv[i]);
-  return arguments;
-}
-
 ExitStatus run(int argc, char** argv) {
   Context context;
   CLI::App app{
@@ -65,9 +58,7 @@ ExitStatus run(int argc, char** argv) {
     actions.emplace_back(sub, command.define(*sub));
   }
   try {
-    std::vector<std::string> arguments = arguments_before_separator(argc, argv);
-    std::ranges::reverse(arguments);  // CLI11 parses a vector from its back
-    app.parse(std::move(arguments));
+    app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error, std::cout, std::cerr);
     return code == 0 ? ExitStatus::done : ExitStatus::usage;

@@ -111,14 +111,21 @@ Action define_recommend(CLI::App& app) {
   app.add_option("files", input->files, "binaries to audit for their paths")->type_name("FILE");
   app.add_option("--arch", input->arch, "of the binaries, only this slice");
   app.add_option("--app", input->apps, "program and release: ggml-metal, llama.cpp@b10167")
-      ->type_name("ID[@RANGE]");
+      ->type_name("ID[@RANGE]")
+      ->allow_extra_args(false);  // one value each: what follows is a file
   input->device.add_options(app);
-  app.add_option("--want", input->want, "open only these paths")->type_name("PATH");
+  app.add_option("--want", input->want, "open only these paths")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
   app.add_option("--set", input->set, "insist on an answer: supportsFamily:1009=yes")
-      ->type_name("QUERY[:ARG]=VALUE");
-  app.add_option("--accept-hazard", input->accepted, "take this risk knowingly")->type_name("ID");
+      ->type_name("QUERY[:ARG]=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--accept-hazard", input->accepted, "take this risk knowingly")
+      ->type_name("ID")
+      ->allow_extra_args(false);
   app.add_option("--env", input->environment, "a variable that the program will have set")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--callers", input->callers, "who gets the changed answers: all, or app only")
       ->check(CLI::IsMember({"all", "app"}))
       ->capture_default_str();

@@ -23,7 +23,7 @@ constexpr std::array<KindText, 4> kinds = {{
     {Kind::under_report, "under-report", "under-reported", 0, TextStyle::Ink::bad},
     {Kind::over_claim, "over-claim", "over-claimed", 0, TextStyle::Ink::warn},
     {Kind::unknown, "unknown", "unknown", 1, TextStyle::Ink::dim},
-    {Kind::agrees, "agrees", "agrees with the host", 2, TextStyle::Ink::good},
+    {Kind::agrees, "agrees", "agree with the host", 2, TextStyle::Ink::good},
 }};
 
 const KindText& kind_text(Kind kind) {
@@ -167,18 +167,17 @@ std::string diagnosis_text(const Tables& tables, const Capture& capture, const D
                                 os_text(diagnosis.os), host,
                                 style.paint(TextStyle::Ink::bold, diagnosis.verdict));
   append_codes(out, tables, diagnosis, style);
-  std::size_t hidden = 0;
+  std::vector<std::string> hidden;
   for (const KindText& kind : kinds) {
     if (style.verbosity >= kind.verbosity) {
       append_comparisons(out, tables, diagnosis, kind, style);
     } else {
-      hidden += static_cast<std::size_t>(
-          std::ranges::count(diagnosis.comparisons, kind.kind, &Comparison::kind));
+      const auto count = std::ranges::count(diagnosis.comparisons, kind.kind, &Comparison::kind);
+      if (count > 0) hidden.push_back(fmt::format("{} {}", count, kind.heading));
     }
   }
-  if (hidden > 0) {
-    out += fmt::format("\n{} further answer(s) agree or are unknown: -vv lists them\n", hidden);
-  }
+  if (!hidden.empty())
+    out += fmt::format("\nnot listed without -vv: {}\n", fmt::join(hidden, ", "));
   for (const std::string& note : diagnosis.notes) out += fmt::format("note: {}\n", wrap(note, 6));
   return out;
 }

@@ -156,10 +156,13 @@ void explain_chip(const Tables& tables, std::string_view name, Json& out) {
   out.push_back(entry.known_from(tables, chip->provenance));
 }
 
+/// "ggml-metal", or one range of it: "ggml-metal@G8".
 void explain_app(const Tables& tables, std::string_view name, Json& out) {
-  const App* app = tables.app(name);
+  const std::size_t at = name.find('@');
+  const App* app = tables.app(name.substr(0, at));
   if (app == nullptr) return;
   for (const AppRange& range : app->ranges) {
+    if (at != std::string_view::npos && range.id != name.substr(at + 1)) continue;
     Entry entry("program", fmt::format("{}@{} - {}", app->id, range.id, app->name));
     entry.field("releases", range.title).list("named", range.aliases);
     for (const Rule& rule : range.rules) {
@@ -179,30 +182,54 @@ void explain_observation(const Tables& tables, std::string_view name, Json& out)
   }
 }
 
-/// "ggml-metal@G8/has_bfloat", as recommend prints it.
+void explain_rule(const Tables& tables, std::string_view path, const Rule& rule, Json& out) {
+  Entry entry("path", path);
+  entry.field("open when", rule.predicate.print()).field("opens", rule.opens);
+  entry.field("effect", rule.effect).list("kernels", rule.kernels);
+  entry.list("logs", rule.log_lines).list("risk when forced", rule.hazards_if_forced);
+  out.push_back(entry.known_from(tables, rule.provenance));
+}
+
+/// "ggml-metal@G8/has_bfloat", as recommend prints it, or "has_bfloat" wherever it occurs.
 void explain_path(const Tables& tables, std::string_view name, Json& out) {
-  const std::size_t at = name.find('@');
-  const std::size_t slash = name.find('/');
-  if (at == std::string_view::npos || slash == std::string_view::npos || slash < at) return;
-  const App* app = tables.app(name.substr(0, at));
-  if (app == nullptr) return;
-  for (const AppRange& range : app->ranges) {
-    if (range.id != name.substr(at + 1, slash - at - 1)) continue;
-    for (const Rule& rule : range.rules) {
-      if (rule.id != name.substr(slash + 1)) continue;
-      Entry entry("path", fmt::format("{}@{}/{}", app->id, range.id, rule.id));
-      entry.field("open when", rule.predicate.print()).field("opens", rule.opens);
-      entry.field("effect", rule.effect).list("kernels", rule.kernels);
-      entry.list("logs", rule.log_lines).list("risk when forced", rule.hazards_if_forced);
-      out.push_back(entry.known_from(tables, rule.provenance));
+  for (const App& app : tables.apps()) {
+    for (const AppRange& range : app.ranges) {
+      for (const Rule& rule : range.rules) {
+        const std::string path = fmt::format("{}@{}/{}", app.id, range.id, rule.id);
+        if (name == path || name == rule.id) explain_rule(tables, path, rule, out);
+      }
     }
   }
 }
 
+struct EvidenceText {
+  Evidence evidence;
+  std::string_view text;
+};
+
+constexpr std::array<EvidenceText, 6> evidence_texts = {{
+    {Evidence::measured, "seen in a named run on real hardware"},
+    {Evidence::executed, "the simulator ran the code"},
+    {Evidence::read, "read in source text or disassembly"},
+    {Evidence::documented, "Apple's tables, headers or documentation say so"},
+    {Evidence::inferred, "follows from other claims and an assumption that is stated beside it"},
+    {Evidence::unknown, "not known; never taken as no"},
+}};
+
+void explain_evidence(const Tables& tables, std::string_view name, Json& out) {
+  for (const EvidenceText& row : evidence_texts) {
+    if (to_string(row.evidence) != name) continue;
+    Entry entry("evidence level", name);
+    entry.field("means", row.text);
+    out.push_back(entry.known_from(tables, {Evidence::documented, {"docs/coding.md, Claims"}, {}}));
+  }
+}
+
 using Explain = void (*)(const Tables&, std::string_view, Json&);
-constexpr std::array<Explain, 10> explainers = {
-    explain_query,   explain_family, explain_feature, explain_limit, explain_hazard,
-    explain_verdict, explain_chip,   explain_app,     explain_path,  explain_observation};
+constexpr std::array<Explain, 11> explainers = {
+    explain_query,  explain_family,      explain_feature, explain_limit,
+    explain_hazard, explain_verdict,     explain_chip,    explain_app,
+    explain_path,   explain_observation, explain_evidence};
 
 }  // namespace
 
