@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -45,6 +46,8 @@ def run(command, directory):
 
 def download(entry, directory):
     """The package's file in `directory`, or None with the client's last words."""
+    if shutil.which(entry["client"]) is None:
+        return None, [f"{entry['client']} is not installed"]
     spec = entry["package"]
     if entry["client"] == "npm":
         done = run(["npm", "pack", "--ignore-scripts", "--silent", f"{spec}@{entry['version']}"], directory)
