@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace metaldoctor {
 /// The codes that hold, without OK. `diagnosis` has its host, OS and comparisons already.
 std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& capture,
                                       const Diagnosis& diagnosis);
+/// NON_APPLE_GPU, VM_INTEL_PARAVIRTUAL or VM_INTEL_PARAVIRTUAL_LIKELY: a device that no Apple chip
+/// is behind.
+std::optional<DiagnosisCode> foreign_device(const Tables& tables, const Capture& capture);
 /// The one word for all of it.
 std::string verdict_of(const Capture& capture, const Diagnosis& diagnosis);
 /// Every code and word that may be given, so that a test can hold them against the tables.

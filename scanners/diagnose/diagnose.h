@@ -59,6 +59,11 @@ struct DiagnoseOptions {
 
 Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);
 
+/// Why no answer of this device may be changed, whatever the host: the GPU is not one of Apple's,
+/// the guest is that of an Intel Mac, or the input shows no device. Apple's chips say nothing about
+/// such a device, so it is not compared with one either. None = answers may be changed.
+std::optional<std::string> not_overridable(const Tables& tables, const Capture& capture);
+
 /// Works out the host chip: the option, else the CPU brand ("Apple M1 Ultra (Virtual)"), else a
 /// bare-metal device name. Shared with recommend, so that both say the same.
 std::pair<const Chip*, std::string> host_chip(const Tables& tables, const Capture& capture,
