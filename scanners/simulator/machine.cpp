@@ -172,6 +172,7 @@ Result<void> Machine::start(Memory& memory, const SimBudget& budget,
   instructions_ = block_count_ = 0;
   exposed_.fill(0);
   block_ids_.clear();
+  recent_.fill({});
   blocks_.clear();
   walk_.clear();
   watches_.clear();
@@ -230,9 +231,13 @@ void Machine::finish() {
 
 void Machine::reached_block(std::uint64_t address, std::uint32_t size) {
   if (arch_ == SimArch::arm64) instructions_ += size / 4;
-  const auto [id, fresh] = block_ids_.try_emplace(address, blocks_.size());
-  if (fresh) blocks_.push_back(address);
-  if (walk_.size() < max_walk) walk_.push_back(id->second);
+  RecentBlock& recent = recent_[address / 4 % recent_.size()];
+  if (recent.address != address) {
+    const auto [id, fresh] = block_ids_.try_emplace(address, blocks_.size());
+    if (fresh) blocks_.push_back(address);
+    recent = {address, id->second};
+  }
+  if (walk_.size() < max_walk) walk_.push_back(recent.id);
   if (!watches_.empty() && watches_.back().address == address) returned_to(address, sp());
   Exit exit;
   exit.kind = Exit::Kind::budget_instructions;

@@ -124,6 +124,12 @@ class Machine {
   std::function<std::uint64_t()> milliseconds_;
   std::uint64_t started_ = 0, instructions_ = 0, block_count_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> block_ids_;
+  /// What block_ids_ says of blocks that ran lately: loops need no look-up.
+  struct RecentBlock {
+    std::uint64_t address = 0;
+    std::uint32_t id = 0;
+  };
+  std::array<RecentBlock, 256> recent_{};
   std::vector<std::uint64_t> blocks_;
   std::vector<std::uint32_t> walk_;
   std::vector<Watch> watches_;
