@@ -18,6 +18,9 @@ namespace metaldoctor {
 namespace {
 
 constexpr std::size_t kLongestSelector = 128;
+// Far above any real image; damaged or hostile ones stop here.
+constexpr std::size_t kMaxSites = 50'000, kMaxGates = 8192, kMaxLadders = 1024;
+constexpr std::string_view kTooManyGates = "there are more gates than are listed";
 
 constexpr std::array<std::string_view, 13> kPlatforms = {"",
                                                          "macOS",
@@ -95,20 +98,40 @@ class ImageAudit {
     if (!made) return tl::unexpected(made.error());
     const auto [begin, end] = program_->functions().around(image_, function);
     ++out_.functions_decoded;
-    return (*made)->trace(begin, end);
+    return (*made)->trace(begin, end, begin);
   }
 
   Result<void> function_findings(std::uint64_t function) {
-    auto trace = traced(function);
-    if (!trace) return tl::unexpected(trace.error());
-    for (const CallEvent& event : trace->calls) site(*trace, event);
-    const auto ladders = find_ladders(*trace, expressions_);
-    for (const LadderRun& run : ladders) ladder(*trace, run);
-    auto gates = find_gates(*program_, *trace, expressions_, ladders,
+    const auto [begin, end] = program_->functions().around(image_, function);
+    for (std::uint64_t part = begin; part < end; part += kMaxFunctionBytes)
+      if (auto ok = part_findings(part, end, begin); !ok) return ok;
+    return {};
+  }
+
+  Result<void> part_findings(std::uint64_t begin, std::uint64_t end, std::uint64_t function) {
+    auto made = tracer();
+    if (!made) return tl::unexpected(made.error());
+    const FunctionTrace trace = (*made)->trace(begin, end, function);
+    ++out_.functions_decoded;
+    for (const CallEvent& event : trace.calls) {
+      site(trace, event);
+      if (out_.sites.size() > kMaxSites)
+        return fail(Fault::input, "audit-too-many-sites", image_.where(),
+                    fmt::format("expected at most {} query sites in one image", kMaxSites));
+    }
+    const auto ladders = find_ladders(trace, expressions_);
+    for (const LadderRun& run : ladders)
+      if (out_.ladders.size() < kMaxLadders) ladder(trace, run);
+    if (out_.gates.size() > kMaxGates) {
+      if (out_.notes.empty() || out_.notes.back() != kTooManyGates)
+        out_.notes.emplace_back(kTooManyGates);
+      return {};
+    }
+    auto gates = find_gates(*program_, trace, expressions_, ladders,
                             [&](std::uint64_t address) { return placeholder(address); });
     out_.gates.insert(out_.gates.end(), std::make_move_iterator(gates.begin()),
                       std::make_move_iterator(gates.end()));
-    if (!trace->exact)
+    if (!trace.exact)
       out_.notes.push_back(
           fmt::format("function {:#x}: loops are nested too deep or the function is "
                       "too large; values were forgotten there",
@@ -134,7 +157,7 @@ class ImageAudit {
     QuerySite site;
     site.address = event.address;
     site.id = fmt::format("{}:{}:{:x}", identity(), out_.image.arch, event.address);
-    site.function_address = trace.begin;
+    site.function_address = trace.function;
     site.route = event.route;
     site.tail_call = event.tail;
     site.selector = std::string(target.name);
@@ -181,7 +204,7 @@ class ImageAudit {
     ladder.first = run.first;
     ladder.last = run.last;
     ladder.address = trace.calls[run.calls.front()].address;
-    ladder.function = placeholder(trace.begin);
+    ladder.function = placeholder(trace.function);
     for (const std::size_t call : run.calls) ladder.sites.push_back(trace.calls[call].address);
     for (const StoreEvent& store : trace.stores)
       if (const auto shift = kept_by(trace, run, store)) {
@@ -189,7 +212,7 @@ class ImageAudit {
             store.base
                 ? fmt::format("field [{}]+{:#x}", trace.values.describe(store.base), store.offset)
                 : fmt::format("global {:#x}", static_cast<std::uint64_t>(store.offset));
-        ladder.kept.push_back({store.base == 0, store.offset, store.size, trace.begin});
+        ladder.kept.push_back({store.base == 0, store.offset, store.size, trace.function});
         ladder.uses.push_back(*shift ? fmt::format("{} (value - {})", where, *shift) : where);
       }
     out_.ladders.push_back(std::move(ladder));

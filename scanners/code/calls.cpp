@@ -32,15 +32,21 @@ bool Interpreter::ends_here(const Insn& insn) const {
 }
 
 std::optional<std::string_view> Interpreter::text_of(const AbstractValue& value) const {
+  constexpr std::size_t kLongest = 256;  // texts are repeated in every expression they are part of
   if (!is_number(value)) return std::nullopt;
   const auto vm = static_cast<std::uint64_t>(value.offset);
   const Section* section = program_.image().section_at(vm);
   if (!section) return std::nullopt;
-  if (section->name != "__cfstring") return program_.image().string_at(vm);
-  if (!program_.image().is_object()) return cfstring_at(program_.image(), program_.fixups(), vm);
-  // Object files: the pointer to the characters is a relocation.
-  const Relocation* text = program_.relocation(vm + 16);
-  return text && text->target ? program_.image().string_at(text->target) : std::nullopt;
+  std::optional<std::string_view> text;
+  if (section->name != "__cfstring") {
+    text = program_.image().string_at(vm);
+  } else if (!program_.image().is_object()) {
+    text = cfstring_at(program_.image(), program_.fixups(), vm);
+  } else if (const Relocation* to = program_.relocation(vm + 16); to && to->target) {
+    // Object files: the pointer to the characters is a relocation.
+    text = program_.image().string_at(to->target);
+  }
+  return text && text->size() <= kLongest ? text : std::nullopt;
 }
 
 bool Interpreter::is_device(const AbstractValue& value) const {

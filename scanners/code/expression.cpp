@@ -159,6 +159,13 @@ ExprId Expressions::negation(ExprId a) {
   return add(std::move(out));
 }
 
+bool Expressions::spend(std::size_t steps) {
+  if (steps > budget_) return false;
+  budget_ -= steps;
+  total_ -= std::min(steps, total_);
+  return true;
+}
+
 void Expressions::flatten(ExprKind kind, const std::vector<ExprId>& in,
                           std::vector<ExprId>& out) const {
   for (const ExprId operand : in) {
@@ -171,8 +178,7 @@ void Expressions::flatten(ExprKind kind, const std::vector<ExprId>& in,
 
 /// `id`, given that `fact` is true (or false): fact's occurrences become constants.
 ExprId Expressions::assume(ExprId id, ExprId fact, bool truth) {
-  if (budget_ == 0) return id;
-  --budget_;
+  if (!spend(1)) return id;
   if (id == fact) return constant(truth);
   const Node& node = nodes_[id];
   if (node.kind == ExprKind::negation && node.operands[0] == fact) return constant(!truth);
@@ -217,8 +223,8 @@ bool Expressions::absorb(ExprKind kind, std::vector<ExprId>& operands) {
 bool Expressions::factor(ExprKind kind, std::vector<ExprId>& operands) {
   const ExprKind dual =
       kind == ExprKind::disjunction ? ExprKind::conjunction : ExprKind::disjunction;
-  if (operands.size() < 2 || operands.size() > kMaxFactored || budget_ < kMaxFactored) return false;
-  budget_ -= operands.size();
+  if (operands.size() < 2 || operands.size() > kMaxFactored || !spend(operands.size()))
+    return false;
   const auto parts = [&](ExprId id) {
     return nodes_[id].kind == dual ? nodes_[id].operands : std::vector<ExprId>{id};
   };

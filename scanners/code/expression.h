@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -58,7 +59,9 @@ class Expressions {
 
   /// Simplification stops after so many steps, until the next call: one function's worth. What is
   /// built then is right, but longer.
-  void allow_steps(std::size_t steps) { budget_ = steps; }
+  void allow_steps(std::size_t steps) { budget_ = std::min(steps, total_); }
+  /// Takes steps for other work of that kind; false if too few are left.
+  bool spend(std::size_t steps);
 
   ExprKind kind(ExprId id) const { return nodes_[id].kind; }
   bool is_boolean(ExprId id) const { return nodes_[id].boolean; }
@@ -101,7 +104,8 @@ class Expressions {
   struct Less {
     bool operator()(const Node& a, const Node& b) const { return a.key() < b.key(); }
   };
-  std::size_t budget_ = 100'000;
+  std::size_t budget_ = 100'000;   ///< of this function
+  std::size_t total_ = 8'000'000;  ///< of this image
   std::vector<Node> nodes_;
   std::map<Node, ExprId, Less> index_;
   std::vector<std::string> texts_;

@@ -23,6 +23,7 @@ class FlowMaker {
         flow_.blocks[to].predecessors.push_back(b);
     order();
     dominators();
+    number_tree();
     return std::move(flow_);
   }
 
@@ -169,6 +170,28 @@ class FlowMaker {
     }
   }
 
+  /// Numbers the dominator tree, so that dominates() is two comparisons.
+  void number_tree() {
+    const std::size_t count = flow_.blocks.size();
+    std::vector<std::vector<std::uint32_t>> children(count);
+    for (std::uint32_t b = 1; b < count; ++b) children[flow_.dominator[b]].push_back(b);
+    flow_.tree_in.assign(count, 0);
+    flow_.tree_out.assign(count, 0);
+    std::uint32_t clock = 0;
+    std::vector<std::pair<std::uint32_t, std::size_t>> open{{0, 0}};
+    while (!open.empty()) {
+      auto& [block, next] = open.back();
+      if (next == 0) flow_.tree_in[block] = clock++;
+      if (next < children[block].size()) {
+        const std::uint32_t child = children[block][next++];
+        open.emplace_back(child, 0);
+      } else {
+        flow_.tree_out[block] = clock++;
+        open.pop_back();
+      }
+    }
+  }
+
   const std::vector<Insn>& code_;
   const std::function<bool(const Insn&)>& ends_here_;
   Flow flow_;
@@ -189,11 +212,6 @@ std::uint32_t Flow::block_at(const std::vector<Insn>& code, std::uint64_t addres
       blocks.begin(), blocks.end(), address,
       [&](std::uint64_t at, const Block& block) { return at < code[block.first].address; });
   return static_cast<std::uint32_t>(after - blocks.begin()) - 1;
-}
-
-bool Flow::dominates(std::uint32_t above, std::uint32_t below) const {
-  while (position[below] > position[above]) below = dominator[below];
-  return below == above;
 }
 
 }  // namespace metaldoctor

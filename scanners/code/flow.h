@@ -18,14 +18,17 @@ struct Block {
 
 /// The control flow of one function.
 struct Flow {
-  std::vector<Block> blocks;             ///< in address order; 0 is the entry
-  std::vector<std::uint32_t> order;      ///< reverse postorder of all blocks
-  std::vector<std::uint32_t> position;   ///< of each block in `order`
-  std::vector<std::uint32_t> dominator;  ///< immediate; the entry's is itself
+  std::vector<Block> blocks;                     ///< in address order; 0 is the entry
+  std::vector<std::uint32_t> order;              ///< reverse postorder of all blocks
+  std::vector<std::uint32_t> position;           ///< of each block in `order`
+  std::vector<std::uint32_t> dominator;          ///< immediate; the entry's is itself
+  std::vector<std::uint32_t> tree_in, tree_out;  ///< a walk of the dominator tree
   bool has_loop = false;
 
   std::uint32_t block_at(const std::vector<Insn>& code, std::uint64_t address) const;
-  bool dominates(std::uint32_t above, std::uint32_t below) const;
+  bool dominates(std::uint32_t above, std::uint32_t below) const {
+    return tree_in[above] <= tree_in[below] && tree_out[below] <= tree_out[above];
+  }
   /// True if `from` -> `to` goes back to a block that comes earlier in `order`.
   bool is_back_edge(std::uint32_t from, std::uint32_t to) const {
     return position[to] <= position[from];

@@ -7,6 +7,7 @@
 namespace metaldoctor {
 namespace {
 
+constexpr std::size_t kMaxGates = 1024;  // a function; damaged code can have tens of thousands
 constexpr std::size_t kMaxList = 64;
 constexpr std::size_t kMaxText = 160;
 
@@ -23,7 +24,8 @@ class GateFinder {
 
   std::vector<Gate> find() {
     for (std::uint32_t b = 0; b < trace_.flow.blocks.size(); ++b) branch(b);
-    for (const SelectEvent& event : trace_.selects) select(event);
+    for (const SelectEvent& event : trace_.selects)
+      if (out_.size() < kMaxGates) select(event);
     stored();
     if (trace_.returned != kNoExpr && expressions_.has_answer(trace_.returned)) returned();
     return std::move(out_);
@@ -36,7 +38,7 @@ class GateFinder {
     gate.id = fmt::format("{}-{:x}", tag, address);
     gate.where.kind = kind;
     gate.where.address = address;
-    gate.function_address = trace_.begin;
+    gate.function_address = trace_.function;
     if (expressions_.has_unknown(expr) || !trace_.exact) gate.certainty = Certainty::likely;
     return gate;
   }
@@ -44,8 +46,8 @@ class GateFinder {
   void branch(std::uint32_t number) {
     const Block& block = trace_.flow.blocks[number];
     const ExprId condition = trace_.conditions[number];
-    if (!block.conditional || condition == kNoExpr || !expressions_.has_answer(condition) ||
-        ladder_blocks_.count(number))
+    if (out_.size() >= kMaxGates || !block.conditional || condition == kNoExpr ||
+        !expressions_.has_answer(condition) || ladder_blocks_.count(number))
       return;
     // Written the shorter way round; the sides swap.
     const ExprId opposite = expressions_.negation(condition);
@@ -85,7 +87,7 @@ class GateFinder {
     std::set<std::pair<std::uint32_t, std::int64_t>> done;
     for (const StoreEvent& event : trace_.stores) {
       if (event.value.kind != AbstractValue::Kind::expr) continue;
-      if (!done.emplace(event.base, event.offset).second) continue;
+      if (!done.emplace(event.base, event.offset).second || out_.size() >= kMaxGates) continue;
       std::vector<std::uint64_t> addresses;
       bool answers = false;
       const StoreEvent* last = &event;

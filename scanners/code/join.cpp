@@ -35,6 +35,7 @@ std::optional<std::vector<ExprId>> PathConditions::edges(std::uint32_t dominator
   const std::uint32_t first = flow_.position[dominator], last = flow_.position[block];
   if (last < first || last - first > kMaxRegion) return std::nullopt;
   const ExprId never = expressions_.constant(false);
+  if (!expressions_.spend(last - first)) return std::nullopt;
   std::vector<ExprId> reached(last - first, never);
   if (!reached.empty()) reached[0] = expressions_.constant(true);
   for (std::uint32_t i = 1; i < reached.size(); ++i) {

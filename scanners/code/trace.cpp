@@ -24,19 +24,31 @@ class FunctionRun {
     out_.flow =
         make_flow(out_.code, [&](const Insn& insn) { return interpreter_.ends_here(insn); });
     out_.conditions.assign(out_.flow.blocks.size(), kNoExpr);
-    if (out_.flow.blocks.size() > kMaxBlocks) {
-      out_.exact = false;
-      return;
-    }
+    interpreter_.record(true);
+    if (out_.flow.blocks.size() > kMaxBlocks) return each_block_alone();
     inputs_.resize(out_.flow.blocks.size());
     outputs_.resize(out_.flow.blocks.size());
     waiting_.resize(out_.flow.blocks.size());
-    interpreter_.record(true);
     settle();
     finish();
   }
 
  private:
+  /// Too large to keep a state for each block: sites are still found, with what their own block
+  /// says about them.
+  void each_block_alone() {
+    out_.exact = false;
+    for (std::uint32_t number = 0; number < out_.flow.blocks.size(); ++number) {
+      const Block& block = out_.flow.blocks[number];
+      MachineState state;
+      for (std::uint32_t i = block.first; i < block.last; ++i) {
+        if (i + 1 == block.last)
+          out_.conditions[number] = interpreter_.condition(state, out_.code[i]);
+        interpreter_.step(state, out_.code[i]);
+      }
+    }
+  }
+
   /// Passes until no block's input changes. Loop headers forget what differs, so this ends soon;
   /// if not, they forget everything.
   void settle() {
@@ -99,7 +111,7 @@ class FunctionRun {
       if (outputs_[from]) incoming.push_back({from, &*outputs_[from]});
     }
     if (block == 0) {
-      entry_ = interpreter_.entry_state();
+      if (out_.begin == out_.function) entry_ = interpreter_.entry_state();
       incoming.push_back({0, &entry_});
       if (incoming.size() == 1) return entry_;
       loops = true;
@@ -216,8 +228,9 @@ void Tracer::apply_relocations(std::vector<Insn>& code) const {
   }
 }
 
-FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
+FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function) {
   FunctionTrace out;
+  out.function = function;
   out.begin = begin;
   out.end = std::min(end, begin + kMaxFunctionBytes);
   const auto bytes = program_.image().bytes_from(begin);
@@ -226,6 +239,7 @@ FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end) {
       decoder_.decode(bytes->first(std::min<std::uint64_t>(bytes->size(), out.end - begin)), begin);
   if (out.code.empty()) return out;
   if (program_.image().is_object()) apply_relocations(out.code);
+  out.exact = out.end == end;
   expressions_.allow_steps(kSimplificationSteps);
   FunctionRun(program_, expressions_, out).run();
   const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };

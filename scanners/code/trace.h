@@ -59,6 +59,7 @@ struct Mention {
 /// Everything that was found out about one function.
 struct FunctionTrace {
   std::uint64_t begin = 0, end = 0;
+  std::uint64_t function = 0;  ///< start of the function; before `begin` for a later part
   std::vector<Insn> code;
   Flow flow;
   ValueTable values;
@@ -81,7 +82,8 @@ class Tracer {
  public:
   Tracer(const Program& program, Decoder& decoder, Expressions& expressions);
 
-  FunctionTrace trace(std::uint64_t begin, std::uint64_t end);
+  /// At most kMaxFunctionBytes from `begin`; `function` is where the function starts.
+  FunctionTrace trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function);
 
  private:
   void apply_relocations(std::vector<Insn>& code) const;
@@ -91,7 +93,8 @@ class Tracer {
   Expressions& expressions_;
 };
 
-/// Bounds: a longer function is cut, so that damaged function starts cost no time.
-constexpr std::uint64_t kMaxFunctionBytes = std::uint64_t{4} << 20;
+/// What is traced at once. A longer function is traced in parts, each as if it were a function, so
+/// that damaged function starts cost no memory; its sites are all found.
+constexpr std::uint64_t kMaxFunctionBytes = std::uint64_t{1} << 19;
 
 }  // namespace metaldoctor

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -48,11 +49,14 @@ inline std::optional<Bytes> slice(Bytes bytes, std::uint64_t offset, std::uint64
   return bytes.subspan(offset, length);
 }
 
-/// The NUL-terminated string at `offset`; none when it does not end inside `bytes`.
-inline std::optional<std::string_view> cstring_at(Bytes bytes, std::uint64_t offset) {
+/// The NUL-terminated string at `offset`; none when it does not end inside `bytes`, or is `limit`
+/// bytes or longer. Where many offsets come from a file, a limit keeps them from all naming one
+/// string of megabytes.
+inline std::optional<std::string_view> cstring_at(Bytes bytes, std::uint64_t offset,
+                                                  std::size_t limit = SIZE_MAX) {
   if (offset >= bytes.size()) return std::nullopt;
   const auto* begin = reinterpret_cast<const char*>(bytes.data() + offset);
-  const void* end = std::memchr(begin, 0, bytes.size() - offset);
+  const void* end = std::memchr(begin, 0, std::min<std::size_t>(bytes.size() - offset, limit));
   if (!end) return std::nullopt;
   return std::string_view(begin, static_cast<const char*>(end) - begin);
 }

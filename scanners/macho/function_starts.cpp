@@ -150,6 +150,8 @@ std::pair<std::uint64_t, std::uint64_t> FunctionStarts::around(const Image& imag
 
 namespace {
 
+constexpr std::size_t kMaxName = 4096;
+
 /// Local assembler labels name no function.
 bool is_noise(std::string_view name) {
   return name.empty() || name.starts_with("ltmp") || name.starts_with("l_");
@@ -177,7 +179,7 @@ std::vector<std::string> function_names(const Image& image,
     const auto strings = image.part(image.linkedit().strings);
     const auto known = std::lower_bound(addresses.begin(), addresses.end(), entry.n_value);
     if (!names[known - addresses.begin()].empty() && !(entry.n_type & macho::N_EXT)) continue;
-    put(entry.n_value, cstring_at(strings, entry.n_strx).value_or(std::string_view{}),
+    put(entry.n_value, cstring_at(strings, entry.n_strx, kMaxName).value_or(std::string_view{}),
         entry.n_type & macho::N_EXT);
   }
   // A damaged trie was reported where it matters, or names nothing here.

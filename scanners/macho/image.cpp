@@ -59,7 +59,7 @@ std::optional<Bytes> Image::bytes_from(std::uint64_t vm) const {
 
 std::optional<std::string_view> Image::string_at(std::uint64_t vm) const {
   const auto bytes = bytes_from(vm);
-  return bytes ? cstring_at(*bytes, 0) : std::nullopt;
+  return bytes ? cstring_at(*bytes, 0, kMaxText) : std::nullopt;
 }
 
 bool Image::maps(std::uint64_t vm) const {
@@ -89,7 +89,8 @@ Symbol Image::symbol(std::uint32_t index) const {
   const auto entry = read_at<macho::nlist_64>(part(linkedit_.symbols),
                                               std::uint64_t{index} * sizeof(macho::nlist_64));
   if (!entry) return symbol;
-  symbol.name = cstring_at(part(linkedit_.strings), entry->n_strx).value_or(std::string_view{});
+  symbol.name =
+      cstring_at(part(linkedit_.strings), entry->n_strx, kMaxText).value_or(std::string_view{});
   symbol.value = entry->n_value;
   symbol.type = entry->n_type;
   symbol.section = entry->n_sect;

@@ -48,7 +48,8 @@ struct Range {
   std::uint64_t offset = 0, size = 0;
 };
 
-/// A symbol of LC_SYMTAB. The name is empty when its string lies outside the string table.
+/// A symbol of LC_SYMTAB. The name is empty when its string lies outside the string table or is
+/// longer than Image::kMaxText.
 struct Symbol {
   std::string_view name;
   std::uint64_t value = 0;
@@ -110,8 +111,9 @@ class Image {
     const auto bytes = bytes_from(vm);
     return bytes ? read_at<T>(*bytes, 0) : std::nullopt;
   }
-  /// A NUL-terminated string that ends in its section.
+  /// A NUL-terminated string that ends in its section and is shorter than kMaxText.
   std::optional<std::string_view> string_at(std::uint64_t vm) const;
+  static constexpr std::size_t kMaxText = 1024;
   /// True if `vm` lies in a segment that is mapped (not __PAGEZERO).
   bool maps(std::uint64_t vm) const;
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMaxCommands = 65'536;
 constexpr std::size_t kMaxSections = 65'536;
+constexpr std::size_t kMaxSegments = 256;  // looked through for every pointer
 
 OsVersion packed_version(std::uint32_t packed) {
   return {static_cast<int>(packed >> 16), static_cast<int>((packed >> 8) & 0xff),
@@ -136,6 +137,8 @@ Result<void> LoadCommands::range(std::uint64_t at, std::string_view what, std::u
 Result<void> LoadCommands::segment(std::uint64_t at, Bytes command) {
   const auto raw = as<macho::segment_command_64>(at, command);
   if (!raw) return tl::unexpected(raw.error());
+  if (image_.segments_.size() == kMaxSegments)
+    return bad(at, fmt::format("expected at most {} segments", kMaxSegments));
   Range file;
   if (auto ok = range(at, "segment", raw->fileoff, raw->filesize, file); !ok) return ok;
   if (raw->vmsize > UINT64_MAX - raw->vmaddr)

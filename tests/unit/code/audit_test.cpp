@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "scanners/macho/function_starts.h"
 #include "scanners/macho/objc.h"
 #include "tables/document.h"
 #include "tables/predicate.h"
@@ -162,6 +163,70 @@ TEST(Audit, ExpectedSignatureFacts) {
   EXPECT_FALSE(found.signing.hardened);
   EXPECT_EQ(found.image.build, "macOS 13.0, SDK 13.0");
   EXPECT_EQ(found.image.install_name, "@rpath/queries_fast.dylib");
+}
+
+/// A scheduler may load w2 far from the call, in another block, or through the stack.
+TEST(Audit, ArgumentsOnTheWay) {
+  const auto host = fixture("queries_fast.dylib");
+  if (host.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const auto file = MachOFile::read(host, "host");
+  const auto image = Image::read(file->slices().at(0));
+  const auto fixups = Fixups::read(*image);
+  std::uint64_t stub = 0;
+  for (const ObjcStub& entry : objc_stubs(*image, *fixups).stubs)
+    if (entry.selector == "supportsFamily:") stub = entry.address;
+  ASSERT_NE(stub, 0u);
+  // The words replace the longest function of the fixture.
+  const auto starts = read_function_starts(*image);
+  std::uint64_t text = 0, longest = 0;
+  for (const std::uint64_t start : starts->addresses) {
+    const auto [begin, end] = starts->around(*image, start);
+    if (image->section_at(begin)->name == "__text" && end - begin > longest)
+      text = begin, longest = end - begin;
+  }
+  const Section* section = image->section("__TEXT", "__text");
+  const auto call = [&](std::size_t index) {
+    return 0x94000000u | (static_cast<std::uint32_t>(stub - (text + index * 4)) / 4 & 0x3ffffff);
+  };
+  struct Case {
+    const char* what;
+    std::vector<std::uint32_t> words;  // 0 = the call
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"spilled and reloaded", {0x52807de8, 0xf90007e8, 0xf94007e2, 0}, "1007"},
+      {"copied", {0x52807de9, 0xaa0903e2, 0}, "1007"},
+      {"two paths, two numbers",
+       {0x34000060, 0x52807de2, 0x14000002, 0x52807e02, 0},
+       "{1007, 1008}"},
+      {"two paths, one number", {0x34000060, 0x52807de2, 0x14000002, 0x52807de2, 0}, "1007"},
+      {"a loop counter", {0x52807d22, 0x11000442, 0x710fb85f, 0x54ffffc1, 0}, "?"},
+      {"sum of numbers", {0x52807d08, 0x91001d02, 0}, "1007"},
+      {"overwritten by a call", {0x52807de2, 0, 0}, "?"},
+      {"negative", {0x92800002, 0}, "-1"},
+      {"selected by a test of the caller", {0x7100003f, 0x52807de8, 0x1a881502, 0}, "{1007, 1008}"},
+  };
+  for (const Case& one : cases) {
+    auto words = one.words;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (words[i] == 0) words[i] = call(i);
+    words.push_back(0xd65f03c0);
+    auto bytes = host;
+    ASSERT_LE(words.size() * 4, longest);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      std::memcpy(bytes.data() + section->file_offset + (text - section->address) + i * 4,
+                  &words[i], 4);
+    const auto found = audit_file(bytes, "patched").at(0);
+    const std::uint64_t at = text + (words.size() - 2) * 4;
+    const auto site = std::find_if(found.sites.begin(), found.sites.end(),
+                                   [&](const QuerySite& s) { return s.address == at; });
+    ASSERT_NE(site, found.sites.end()) << one.what;
+    const std::string argument = to_string(site->arguments);
+    if (*one.expected == '?')
+      EXPECT_EQ(argument[0], '?') << one.what << ": " << argument;
+    else
+      EXPECT_EQ(argument, one.expected) << one.what;
+  }
 }
 
 /// Damage of every kind gives findings or a diagnostic: no signal, no hang. Seeded, so that a
