@@ -21,8 +21,15 @@ bool has_choice(const SearchProblem& problem, const QueryKey& key) {
 }  // namespace
 
 ProblemBuilder::ProblemBuilder(const Situation& situation, std::set<std::string> accepted,
-                               std::vector<Answer> forced)
-    : situation_(situation), accepted_(std::move(accepted)), forced_(std::move(forced)) {}
+                               std::vector<Answer> forced, std::vector<Answer> pinned)
+    : situation_(situation),
+      accepted_(std::move(accepted)),
+      forced_(std::move(forced)),
+      pinned_(std::move(pinned)) {}
+
+bool ProblemBuilder::is_pinned(const QueryKey& key) const {
+  return std::ranges::find(pinned_, key, &Answer::key) != pinned_.end();
+}
 
 SearchProblem::Choice ProblemBuilder::choice(Answer answer, bool forced) const {
   SearchProblem::Choice made;
@@ -34,7 +41,7 @@ SearchProblem::Choice ProblemBuilder::choice(Answer answer, bool forced) const {
 }
 
 void ProblemBuilder::add_choice(SearchProblem& problem, const QueryKey& key) const {
-  if (!situation_.overridable(key) || has_choice(problem, key)) return;
+  if (!situation_.overridable(key) || is_pinned(key) || has_choice(problem, key)) return;
   const auto host = situation_.host_answer(key);
   if (!host || host->answer.value == situation_.guest_answer(key)) return;
   problem.choices.push_back(choice({key, host->answer.value}, false));

@@ -16,8 +16,9 @@ class ProblemBuilder {
   /// What is ignored, to learn what stands in the way of a path.
   enum class Lift { nothing, hazards_and_harm };
 
+  /// `forced` changes are in every set; what is `pinned` is never changed.
   ProblemBuilder(const Situation& situation, std::set<std::string> accepted,
-                 std::vector<Answer> forced);
+                 std::vector<Answer> forced, std::vector<Answer> pinned);
 
   /// `goals` are to be opened; the hazards and guards are those of `around`.
   SearchProblem build(const std::vector<const Path*>& goals, const std::vector<Path>& around,
@@ -30,6 +31,11 @@ class ProblemBuilder {
   std::vector<const Path*> opened_harm(const World& world, const std::vector<Path>& around) const;
   const Situation& situation() const { return situation_; }
   const std::vector<Answer>& forced() const { return forced_; }
+  const std::vector<Answer>& pinned() const { return pinned_; }
+  bool is_pinned(const QueryKey& key) const;
+  const std::set<std::string>& accepted() const { return accepted_; }
+  /// The same without what the user insists on.
+  ProblemBuilder unconstrained() const { return {situation_, accepted_, {}, {}}; }
   World forced_world() const;
 
  private:
@@ -41,7 +47,7 @@ class ProblemBuilder {
 
   const Situation& situation_;
   std::set<std::string> accepted_;
-  std::vector<Answer> forced_;
+  std::vector<Answer> forced_, pinned_;
 };
 
 }  // namespace metaldoctor

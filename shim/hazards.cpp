@@ -26,18 +26,22 @@ std::optional<std::string> program_of(const Hazard& hazard, const Answer& change
   return std::nullopt;
 }
 
-}  // namespace
+/// Only the end of a range can fall to the assumption: the assumed OS is the newest there is.
+bool is_assumed_away(const Hazard& hazard, const OsKnowledge& os) {
+  return hazard.os_to && os.reaches(*hazard.os_to) == OsKnowledge::Reach::assumed_yes;
+}
 
-std::vector<AppliedHazard> hazards_of(const Situation& situation, const Answer& change,
-                                      const std::vector<Path>& paths,
-                                      const std::set<std::string>& accepted) {
+template <typename HoldsOn>
+std::vector<AppliedHazard> collect(const Situation& situation, const Answer& change,
+                                   const std::vector<Path>& paths,
+                                   const std::set<std::string>& accepted, HoldsOn holds_on) {
   std::vector<AppliedHazard> applied;
   const auto host = situation.host_answer(change.key);
   const AnswerChange asked{change.key, change.value, situation.guest_answer(change.key),
                            host ? host->answer.value : Value{}};
   for (const Hazard& hazard : situation.tables().hazards()) {
     if (accepted.contains(hazard.id) || !is_about(situation.tables(), hazard, asked) ||
-        !applies_on(hazard, situation.os())) {
+        !holds_on(hazard, situation.os())) {
       continue;
     }
     if (hazard.scope == Hazard::Scope::process) {
@@ -47,6 +51,20 @@ std::vector<AppliedHazard> hazards_of(const Situation& situation, const Answer& 
     }
   }
   return applied;
+}
+
+}  // namespace
+
+std::vector<AppliedHazard> hazards_of(const Situation& situation, const Answer& change,
+                                      const std::vector<Path>& paths,
+                                      const std::set<std::string>& accepted) {
+  return collect(situation, change, paths, accepted, applies_on);
+}
+
+std::vector<AppliedHazard> assumed_away(const Situation& situation, const Answer& change,
+                                        const std::vector<Path>& paths,
+                                        const std::set<std::string>& accepted) {
+  return collect(situation, change, paths, accepted, is_assumed_away);
 }
 
 }  // namespace metaldoctor

@@ -21,4 +21,9 @@ std::vector<AppliedHazard> hazards_of(const Situation& situation, const Answer& 
                                       const std::vector<Path>& paths,
                                       const std::set<std::string>& accepted);
 
+/// Those that would apply if the OS were old enough, and that only the assumed OS rules out.
+std::vector<AppliedHazard> assumed_away(const Situation& situation, const Answer& change,
+                                        const std::vector<Path>& paths,
+                                        const std::set<std::string>& accepted);
+
 }  // namespace metaldoctor

@@ -65,13 +65,17 @@ class LeftAloneList {
 
   /// An answer that the guest does not give as high as it might.
   void add_differing(const QueryKey& key) {
-    const auto host = situation_.host_answer(key);
     const bool asked = asked_.contains(key);
+    if (builder_.is_pinned(key)) {
+      add(key, "set", "the user set it to what the guest answers", Evidence::read);
+      return;
+    }
+    const auto host = situation_.host_answer(key);
     if (!host) {
       add(key, asked ? "not-needed" : "not-asked",
           situation_.host()
               ? fmt::format("the tables do not say what {} answers", situation_.host()->name)
-              : "the host's chip is not known",
+              : situation_.obstacle()->what,
           Evidence::unknown);
       return;
     }

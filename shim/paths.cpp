@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/recommend.h"
+#include "tables/app_release.h"
 
 namespace metaldoctor {
 
@@ -25,16 +26,6 @@ std::vector<Path> paths_of(const App& app, const AppRange& range) {
   return paths;
 }
 
-namespace {
-
-std::string ids_of(const std::vector<AppRange>& ranges) {
-  std::vector<std::string_view> ids;
-  for (const AppRange& range : ranges) ids.push_back(range.id);
-  return fmt::format("{}", fmt::join(ids, ", "));
-}
-
-}  // namespace
-
 Result<std::pair<const App*, const AppRange*>> find_app(const Tables& tables,
                                                         std::string_view spec) {
   const std::size_t at = spec.find('@');
@@ -51,16 +42,9 @@ Result<std::pair<const App*, const AppRange*>> find_app(const Tables& tables,
     return fail(Fault::bug, "no-ranges", app->id, "the program's table has no release range");
   }
   if (at == std::string_view::npos) return std::pair(app, &app->ranges.back());
-  const std::string_view wanted = spec.substr(at + 1);
-  for (const AppRange& range : app->ranges) {
-    const auto& aliases = range.aliases;
-    if (range.id == wanted || std::find(aliases.begin(), aliases.end(), wanted) != aliases.end()) {
-      return std::pair(app, &range);
-    }
-  }
-  return fail(Fault::usage, "unknown-range", std::string(spec),
-              fmt::format("no release range of {} is called '{}'", app->id, wanted),
-              fmt::format("known, oldest first: {}", ids_of(app->ranges)));
+  const auto range = app_range(*app, name, spec.substr(at + 1));
+  if (!range) return tl::unexpected(range.error());
+  return std::pair(app, *range);
 }
 
 }  // namespace metaldoctor

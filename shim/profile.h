@@ -20,7 +20,7 @@ struct ProfileChange {
 
 struct LeftAlone {
   QueryKey key;
-  /// "same-as-host", "not-asked", "hazard:ID", "above-host", "not-needed"
+  /// "same-as-host", "not-asked", "hazard:ID", "above-host", "not-needed", "set"
   std::string why;
   std::string detail;
   Evidence evidence = Evidence::unknown;

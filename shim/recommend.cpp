@@ -84,32 +84,80 @@ class Advisor {
       : situation_(situation),
         options_(options),
         paths_(std::move(paths)),
-        builder_(situation, std::move(accepted), std::move(settings.forced)) {
+        selected_(std::move(selected)),
+        builder_(situation, std::move(accepted), std::move(settings.forced),
+                 std::move(settings.pinned)) {
     out_.refusals = std::move(settings.refusals);
-    out_.paths = classify(situation, paths_, selected);
+    out_.paths = classify(situation, paths_, selected_);
     for (const Path& path : paths_) by_program_[path.program].push_back(path);
   }
 
   Result<Recommendation> run() {
     describe_bound();
-    if (!situation_.host()) {
-      refuse(host_unknown());
+    if (situation_.obstacle()) {
+      refuse(*situation_.obstacle());
     } else {
       auto searched = choose();
       if (!searched) return tl::unexpected(std::move(searched).error());
     }
     out_.profile.left_alone = left_alone(builder_, paths_, out_.profile.changes);
-    if (!out_.refusals.empty() && !out_.profile.changes.empty()) {
-      out_.profile.changes.clear();
-      out_.notes.push_back(
-          "refused: the profile is empty; paths and proof show what would be "
-          "chosen without what was refused");
-    }
+    note_passing();
+    note_hazards_assumed_away();
+    if (!out_.refusals.empty()) withdraw();
     out_.summary = summary(out_);
     return std::move(out_);
   }
 
  private:
+  /// What changes besides the paths that were asked for.
+  void note_passing() {
+    const std::string_view changes = out_.refusals.empty() ? "changes" : "would change";
+    for (PathState& state : out_.paths) {
+      if (state.profile == state.guest || state.verdict == PathState::Verdict::opens) continue;
+      const bool harm_opens = state.verdict == PathState::Verdict::stays_closed;
+      const bool flips = state.profile == Truth::yes || state.guest == Truth::yes;
+      if (!harm_opens && !flips) continue;
+      if (harm_opens) state.because = {"its hazard was accepted"};
+      if (harm_opens || state.path.side != Rule::Side::harm) {
+        state.verdict = PathState::Verdict::not_wanted;
+      }
+      state.because.push_back(fmt::format("{} too: {} to {}", changes, to_string(state.guest),
+                                          to_string(state.profile)));
+    }
+  }
+
+  void note_hazards_assumed_away() {
+    std::vector<std::string> ids;
+    for (const Answer& answer : chosen_) {
+      for (const auto& [hazard, program] :
+           assumed_away(situation_, answer, paths_, builder_.accepted())) {
+        if (std::find(ids.begin(), ids.end(), hazard->id) == ids.end()) ids.push_back(hazard->id);
+      }
+    }
+    if (ids.empty()) return;
+    out_.notes.push_back(
+        fmt::format("ruled out only by the assumed macOS: {}", fmt::join(ids, ", ")));
+  }
+
+  /// Nothing is half given: with a refusal the profile is empty, and the paths are as in the guest.
+  void withdraw() {
+    out_.profile.changes.clear();
+    for (PathState& state : out_.paths) {
+      state.profile = state.guest;
+      if (state.verdict == PathState::Verdict::opens) {
+        state.verdict = PathState::Verdict::would_open;
+      }
+    }
+    for (const Diagnostic& refusal : out_.refusals) {
+      out_.notes.push_back(fmt::format("refused ({}): {}{}{}", refusal.code, refusal.what,
+                                       refusal.hint.empty() ? "" : "; ", refusal.hint));
+    }
+    if (chosen_.empty()) return;
+    out_.notes.push_back(
+        "the profile is empty; the proof and what would open are those of a profile without what "
+        "was refused");
+  }
+
   void refuse(Diagnostic refusal) {
     auto& refusals = out_.refusals;
     if (std::find(refusals.begin(), refusals.end(), refusal) == refusals.end()) {
@@ -118,9 +166,9 @@ class Advisor {
   }
 
   void describe_bound() {
-    out_.host = situation_.host();
+    out_.host = situation_.named_host();
     out_.os = situation_.os();
-    out_.profile.bound = {out_.host ? out_.host->name : "",
+    out_.profile.bound = {situation_.host() ? situation_.host()->name : "",
                           out_.os.exact ? to_string(*out_.os.exact) : "",
                           std::string(situation_.tables().edition())};
     out_.profile.callers = options_.callers;
@@ -128,6 +176,9 @@ class Advisor {
     out_.profile.accepted_hazards = options_.accepted_hazards;
     std::set<Atom> atoms;
     for (const Path& path : paths_) atoms.merge(path.predicate.atoms());
+    for (const Answer& answer : builder_.pinned()) {
+      atoms.insert({AtomKind::answer, answer.key, {}});
+    }
     out_.notes = situation_.assumptions(atoms);
     if (!situation_.capture().is_guest()) {
       out_.notes.push_back(
@@ -172,15 +223,25 @@ class Advisor {
 
   /// Only answers that the user insists on can make the problem unsolvable.
   void refuse_infeasible() {
-    std::vector<std::string> set;
+    std::vector<std::string> set, broken;
     for (const Answer& answer : builder_.forced()) {
       set.push_back(fmt::format("{}={}", to_string(answer.key), to_string(answer.value)));
     }
+    const SearchProblem problem = builder_.build({}, paths_);
+    std::vector<std::size_t> forced;
+    for (std::size_t i = 0; i < problem.choices.size(); ++i) {
+      if (problem.choices[i].forced) forced.push_back(i);
+    }
+    for (const auto& [whole, part, known] : broken_implications(problem, forced)) {
+      broken.push_back(fmt::format("{} includes {}", to_string(whole), to_string(part)));
+    }
     refuse(
         {Fault::refused, "incoherent", fmt::format("{}", fmt::join(set, ", ")),
-         "these answers contradict the others: no coherent profile holds them, closes no "
-         "open path and opens no harmful one",
-         "a family includes the lower ones of its line; set those too, or accept their hazards"});
+         fmt::format("{} cannot be set with the other answers as they are: {}",
+                     fmt::join(set, ", "),
+                     broken.empty() ? "an open path would close, or a harmful one open"
+                                    : fmt::format("{}", fmt::join(broken, ", "))),
+         "a family includes the lower ones of its line: set those too, or accept their hazards"});
     for (PathState& state : out_.paths) {
       if (!state.wanted || !state.because.empty()) continue;
       state.because.push_back("the answers set contradict the others");
@@ -190,9 +251,12 @@ class Advisor {
   void record_states(const SearchProblem& problem, const SearchSolution& solution) {
     const World world = with_choices(problem, solution.chosen);
     for (std::size_t i : solution.chosen) chosen_.push_back(problem.choices[i].answer);
-    for (PathState& state : out_.paths) {
+    for (std::size_t i = 0; i < out_.paths.size(); ++i) {
+      PathState& state = out_.paths[i];
       state.profile = state.path.predicate.evaluate(world);
-      if (state.profile == Truth::yes && state.guest != Truth::yes) {
+      const bool asked_for = selected_[i] && state.path.side != Rule::Side::harm;
+      if (asked_for && state.profile == Truth::yes && state.guest != Truth::yes) {
+        state.wanted = true;  // also what only an answer set by the user opens
         state.verdict = PathState::Verdict::opens;
         state.because.clear();
       } else if (state.wanted && state.because.empty()) {
@@ -237,6 +301,9 @@ class Advisor {
       change.reason = problem.choices[entry].forced ? "set by the user" : reason(drop);
       if (!is_known(situation_.guest_answer(answer.key))) {
         change.reason += "; what this guest answers is not known";
+      } else if (situation_.taken_from_stock(answer.key)) {
+        change.reason += "; not read in this guest, taken as stock paravirtual guests answer it";
+        change.evidence = weaker(change.evidence, Evidence::inferred);
       }
       out_.proof.drops.push_back(std::move(drop));
       out_.profile.changes.push_back(std::move(change));
@@ -304,6 +371,7 @@ class Advisor {
   const Situation& situation_;
   const RecommendOptions& options_;
   std::vector<Path> paths_;
+  std::vector<bool> selected_;
   ProblemBuilder builder_;
   std::map<std::string, std::vector<Path>> by_program_;
   std::vector<Answer> chosen_;

@@ -49,15 +49,17 @@ struct PathState {
   Truth profile = Truth::unknown;  ///< guest + profile
   bool wanted = false;
   enum class Verdict {
-    opens,  ///< closed in the guest, open with the profile
+    opens,       ///< wanted, closed in the guest, open with the profile
+    would_open,  ///< the same, but for what was refused
     already_open,
     same_on_host,    ///< closed on the host too: nothing to gain
     not_unlockable,  ///< needs a driver fact, name, OS or environment that the guest lacks
     hazard,          ///< could be opened, but only through an answer that a hazard forbids
     above_host,      ///< could be opened, but only through an answer the host does not give
     stays_closed,    ///< a harm path, kept closed
+    harmful_open,    ///< a harm path that this guest takes already
     undetermined,    ///< hangs on something unknown
-    not_wanted,      ///< neutral, or not asked for with --want
+    not_wanted,      ///< neutral, not asked for with --want, or ruled out with --set
   } verdict = Verdict::undetermined;
   std::vector<std::string> because;  ///< the atoms, hazards or unknowns that decide
 };
@@ -88,7 +90,7 @@ struct Recommendation {
   std::vector<Conflict> conflicts;
   const Chip* host = nullptr;
   OsKnowledge os;
-  std::string summary;                   ///< one sentence: what the profile opens, or why nothing
+  std::string summary;               ///< one sentence: what the profile opens, or why nothing
   std::vector<std::string> notes;    ///< assumptions taken
   std::vector<Diagnostic> refusals;  ///< Fault::refused; any of them means exit status 4
 };
@@ -96,8 +98,8 @@ struct Recommendation {
 /// Chooses the smallest set of changed answers that opens the wanted paths. Errors: usage (no such
 /// path, hazard or query; a setting that no profile can hold). What is refused (host unknown, --set
 /// above the host, a hazard, programs in conflict) is in `refusals`, beside whatever could still be
-/// worked out: the profile is empty then, while paths and proof describe what would be chosen
-/// without what was refused.
+/// worked out: the profile is empty then, while the verdicts and the proof describe what would be
+/// chosen without what was refused.
 Result<Recommendation> recommend(const Tables& tables, const Capture& guest,
                                  const std::vector<Path>& paths, const RecommendOptions& options);
 

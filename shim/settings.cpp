@@ -7,13 +7,15 @@
 
 namespace metaldoctor {
 
-Diagnostic host_unknown() {
-  return {Fault::refused, "host-unknown", "",
-          "the host's chip is not known, so nothing bounds what may be claimed",
-          "name it with --host-chip, for example --host-chip 'M1 Ultra'"};
-}
-
 namespace {
+
+/// Objective-C's codes of the integers with a sign; NSUInteger and its like are 'Q', 'I', 'S', 'C'.
+constexpr std::string_view kSignedCodes = "qlisc";
+
+bool is_signed(const Query& query) {
+  return !query.encoding_arm64.empty() &&
+         kSignedCodes.find(query.encoding_arm64.front()) != std::string_view::npos;
+}
 
 /// The checked form of one setting: canonical key, a value of the query's kind.
 Result<Answer> checked(const Situation& situation, const Answer& given) {
@@ -34,12 +36,17 @@ Result<Answer> checked(const Situation& situation, const Answer& given) {
                             query->type == AnswerType::boolean ? "yes or no" : "an integer",
                             to_string(given.value)));
   }
+  const auto* number = std::get_if<std::int64_t>(&given.value);
+  if (number && *number < 0 && !is_signed(*query)) {
+    return fail(Fault::usage, "answer-range", name,
+                fmt::format("this answer is an unsigned integer, it cannot be {}", *number));
+  }
   return Answer{*std::move(key), given.value};
 }
 
 std::optional<Diagnostic> above_host(const Situation& situation, const Answer& answer) {
   if (!is_raised(situation.guest_answer(answer.key), answer.value)) return std::nullopt;
-  if (!situation.host()) return host_unknown();
+  if (situation.obstacle()) return situation.obstacle();
   const std::string name = to_string(answer.key);
   const auto host = situation.host_answer(answer.key);
   if (!host) {
@@ -76,7 +83,7 @@ std::vector<Diagnostic> hazard_refusals(const Situation& situation, const Answer
 std::vector<Diagnostic> harm_refusals(const Situation& situation, const Settings& settings,
                                       const std::vector<Path>& paths,
                                       const std::set<std::string>& accepted) {
-  const ProblemBuilder builder(situation, accepted, settings.forced);
+  const ProblemBuilder builder(situation, accepted, settings.forced, settings.pinned);
   std::vector<Diagnostic> refusals;
   for (const Path* path : builder.opened_harm(builder.forced_world(), paths)) {
     refusals.push_back({Fault::refused, "hazard", path->id,
@@ -100,7 +107,10 @@ Result<Settings> check_settings(const Situation& situation, const std::vector<An
     if (!seen.insert(answer->key).second) {
       return fail(Fault::usage, "set-twice", to_string(answer->key), "this answer is set twice");
     }
-    if (answer->value == situation.guest_answer(answer->key)) continue;
+    if (answer->value == situation.guest_answer(answer->key)) {
+      settings.pinned.push_back(*std::move(answer));
+      continue;
+    }
     if (auto refusal = above_host(situation, *answer)) {
       settings.refusals.push_back(*std::move(refusal));
       continue;

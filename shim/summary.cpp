@@ -31,11 +31,12 @@ struct Reason {
 };
 
 /// Why gains stay out of reach, most telling first.
-constexpr std::array<Reason, 7> reasons = {{
+constexpr std::array<Reason, 8> reasons = {{
     {State::hazard, "refused because of a hazard"},
     {State::above_host, "above the host"},
     {State::not_unlockable, "not a matter of answers"},
     {State::undetermined, "undetermined"},
+    {State::harmful_open, "harmful and already taken"},
     {State::stays_closed, "harmful and kept closed"},
     {State::same_on_host, "closed on the host too"},
     {State::already_open, "already open"},
@@ -45,13 +46,14 @@ constexpr std::array<Reason, 7> reasons = {{
 
 std::string summary(const Recommendation& recommendation) {
   const Recommendation& r = recommendation;
-  if (!r.refusals.empty()) return "refused: see the message; nothing is changed";
+  if (!r.refusals.empty()) {
+    std::vector<std::string> texts;
+    for (const Diagnostic& refusal : r.refusals) texts.push_back(refusal.what);
+    return fmt::format("refused, nothing is changed: {}", fmt::join(texts, "; "));
+  }
   const std::size_t changes = r.profile.changes.size();
   if (changes > 0) {
-    const auto opened = std::ranges::count_if(r.paths, [](const PathState& state) {
-      return state.verdict == State::opens && state.wanted;
-    });
-    return fmt::format("{} changed answer(s) open {} path(s)", changes, opened);
+    return fmt::format("{} changed answer(s) open {} path(s)", changes, count(r, State::opens));
   }
   std::vector<std::string> parts;
   for (const Reason& reason : reasons) {

@@ -34,6 +34,45 @@ void name_host_answers(const Situation& situation, const Predicate& predicate,
   }
 }
 
+World with_answers(const World& base, std::vector<Answer> answers) {
+  return [base, answers = std::move(answers)](const Atom& atom) {
+    for (const Answer& answer : answers) {
+      if (atom.kind == AtomKind::answer && answer.key == atom.key) return answer.value;
+    }
+    return base(atom);
+  };
+}
+
+/// A harm path that the guest takes as it is: which answer would close it, or that none does.
+void classify_harmful_open(const Situation& situation, PathState& state) {
+  state.verdict = PathState::Verdict::harmful_open;
+  const auto negation =
+      Predicate::from_json(Json::object({{"not", state.path.predicate.to_json()}}));
+  if (!negation) {
+    add(state.because, negation.error().what);
+    return;
+  }
+  const Predicate& closed = *negation;
+  if (const auto facts = closing_facts(situation, closed)) {
+    std::vector<std::string> texts;
+    for (const Atom& atom : *facts) texts.push_back(situation.describe(atom));
+    add(state.because,
+        fmt::format("no answer closes it{}{}", texts.empty() ? "" : ": ", fmt::join(texts, ", ")));
+    return;
+  }
+  const World guest = situation.guest();
+  for (const Atom& atom : closed.atoms()) {
+    const Value value = guest(atom);
+    if (!situation.overridable(atom) || !std::holds_alternative<bool>(value)) continue;
+    const Answer other{atom.key, !std::get<bool>(value)};
+    if (closed.evaluate(with_answers(guest, {other})) != Truth::yes) continue;
+    add(state.because,
+        fmt::format("{}={} would close it", to_string(atom), to_string(other.value)));
+  }
+  if (state.because.empty())
+    add(state.because, "only several other answers together might close it");
+}
+
 /// A harm path: what keeps it closed.
 void classify_harm(const Situation& situation, PathState& state) {
   if (state.guest == Truth::unknown) {
@@ -52,6 +91,11 @@ void classify_harm(const Situation& situation, PathState& state) {
 /// A path that was asked for and is not open.
 void classify_selected(const Situation& situation, PathState& state) {
   const Predicate& predicate = state.path.predicate;
+  if (!situation.is_apple_gpu()) {
+    state.verdict = PathState::Verdict::not_unlockable;
+    add(state.because, situation.obstacle()->what);
+    return;
+  }
   if (const auto closing = closing_facts(situation, predicate)) {
     state.verdict = PathState::Verdict::not_unlockable;
     for (const Atom& atom : *closing) add(state.because, situation.describe(atom));
@@ -63,8 +107,8 @@ void classify_selected(const Situation& situation, PathState& state) {
   }
   if (state.host == Truth::unknown) {
     state.verdict = PathState::Verdict::undetermined;
-    if (!situation.host())
-      add(state.because, "the host's chip is not known");
+    if (situation.obstacle())
+      add(state.because, situation.obstacle()->what);
     else
       name_unknowns(predicate, situation.host_world(), state.because);
     return;
@@ -80,19 +124,14 @@ void classify_selected(const Situation& situation, PathState& state) {
   name_host_answers(situation, predicate, state.because);
 }
 
+std::string text_of(const Answer& answer) {
+  return fmt::format("{}={}", to_string(answer.key), to_string(answer.value));
+}
+
 std::vector<Answer> answers_of(const SearchProblem& problem, const std::vector<std::size_t>& set) {
   std::vector<Answer> answers;
   for (std::size_t i : set) answers.push_back(problem.choices[i].answer);
   return answers;
-}
-
-World with_answers(const World& base, std::vector<Answer> answers) {
-  return [base, answers = std::move(answers)](const Atom& atom) {
-    for (const Answer& answer : answers) {
-      if (atom.kind == AtomKind::answer && answer.key == atom.key) return answer.value;
-    }
-    return base(atom);
-  };
 }
 
 std::vector<Answer> joined(std::vector<Answer> answers, const std::vector<Answer>& more) {
@@ -100,10 +139,57 @@ std::vector<Answer> joined(std::vector<Answer> answers, const std::vector<Answer
   return answers;
 }
 
-std::string hazard_text(const Answer& answer, const AppliedHazard& applied) {
-  return fmt::format("{}={}: hazard {}{}", to_string(answer.key), to_string(answer.value),
-                     applied.hazard->id,
-                     applied.program.empty() ? "" : fmt::format(" ({})", applied.program));
+/// Each hazard once, with the answers that it forbids.
+class ForbiddenAnswers {
+ public:
+  void note(const AppliedHazard& applied, const Answer& answer) {
+    auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& known) {
+      return known.hazard == applied.hazard && known.program == applied.program;
+    });
+    if (row == rows_.end()) row = rows_.insert(row, {applied.hazard, applied.program, {}});
+    add(row->answers, text_of(answer));
+  }
+  void name(std::vector<std::string>& out) const {
+    for (const Row& row : rows_) {
+      add(out, fmt::format("hazard {}{} forbids {}", row.hazard->id,
+                           row.program.empty() ? "" : fmt::format(" ({})", row.program),
+                           fmt::join(row.answers, ", ")));
+    }
+  }
+
+ private:
+  struct Row {
+    const Hazard* hazard;
+    std::string program;
+    std::vector<std::string> answers;
+  };
+  std::vector<Row> rows_;
+};
+
+/// Whether the path stays closed only because of what the user set; says so then.
+bool ruled_out_by_user(const ProblemBuilder& builder, const std::vector<Path>& paths,
+                       PathState& state) {
+  if (builder.forced().empty() && builder.pinned().empty()) return false;
+  const auto free = builder.unconstrained().build({&state.path}, paths);
+  const auto openings = minimal_openings(free, kMaxOpenings);
+  if (!openings || openings->empty()) return false;
+  for (const auto* set : {&builder.forced(), &builder.pinned()}) {
+    for (const Answer& answer : *set) {
+      const bool matters =
+          std::any_of(openings->begin(), openings->end(), [&](const auto& opening) {
+            return std::any_of(opening.begin(), opening.end(), [&](std::size_t i) {
+              return free.choices[i].answer.key == answer.key &&
+                     free.choices[i].answer.value != answer.value;
+            });
+          });
+      const bool mentioned =
+          state.path.predicate.atoms().contains({AtomKind::answer, answer.key, {}});
+      if (matters || mentioned) add(state.because, text_of(answer) + " was set by the user");
+    }
+  }
+  if (state.because.empty()) add(state.because, "the answers set by the user keep it closed");
+  state.verdict = PathState::Verdict::not_wanted;
+  return true;
 }
 
 }  // namespace
@@ -119,9 +205,12 @@ std::vector<PathState> classify(const Situation& situation, const std::vector<Pa
     state.guest = paths[i].predicate.evaluate(guest);
     state.host = paths[i].predicate.evaluate(host);
     state.profile = state.guest;
-    if (state.guest == Truth::yes)
+    const bool harm = paths[i].side == Rule::Side::harm;
+    if (state.guest == Truth::yes && harm)
+      classify_harmful_open(situation, state);
+    else if (state.guest == Truth::yes)
       state.verdict = PathState::Verdict::already_open;
-    else if (paths[i].side == Rule::Side::harm)
+    else if (harm)
       classify_harm(situation, state);
     else if (!selected[i])
       state.verdict = PathState::Verdict::not_wanted;
@@ -134,6 +223,7 @@ std::vector<PathState> classify(const Situation& situation, const std::vector<Pa
 
 void explain_blocked(const ProblemBuilder& builder, const std::vector<Path>& paths,
                      const std::vector<Answer>& chosen, PathState& state) {
+  if (chosen.empty() && ruled_out_by_user(builder, paths, state)) return;
   const auto problem = builder.build({&state.path}, paths, ProblemBuilder::Lift::hazards_and_harm);
   const auto openings = minimal_openings(problem, kMaxOpenings);
   state.verdict = PathState::Verdict::hazard;
@@ -143,18 +233,22 @@ void explain_blocked(const ProblemBuilder& builder, const std::vector<Path>& pat
         openings ? "no coherent set of the host's answers opens it" : openings.error().what);
     return;
   }
+  ForbiddenAnswers forbidden;
+  std::vector<std::string> harmful;
   for (const auto& opening : *openings) {
     const std::vector<Answer> answers = answers_of(problem, opening);
     for (const Answer& answer : answers) {
       for (const AppliedHazard& applied : builder.hazards(answer, paths)) {
-        add(state.because, hazard_text(answer, applied));
+        forbidden.note(applied, answer);
       }
     }
     const World world = with_answers(problem.base, joined(answers, chosen));
     for (const Path* harm : builder.opened_harm(world, paths)) {
-      add(state.because, "would open the harmful path " + harm->id);
+      add(harmful, "would open the harmful path " + harm->id);
     }
   }
+  forbidden.name(state.because);
+  for (std::string& text : harmful) add(state.because, std::move(text));
   if (state.because.empty()) add(state.because, "it would close a path that is open");
 }
 

@@ -13,16 +13,60 @@ constexpr std::string_view kFamilyQuery = "supportsFamily:";
 // MLX, MoltenVK and Godot); later drivers were not read.
 constexpr OsVersion kEncoderNotReadFrom{15, 0, 0};
 
+constexpr std::string_view kOverrideFacts = "override.";
+
 bool is_paravirtual(const Capture& guest) {
   return guest.is_guest().value_or(false);
+}
+
+Diagnostic host_unknown(const Chip* named) {
+  return {Fault::refused, "host-unknown", "",
+          named
+              ? fmt::format("the GPU family of {} is not confirmed, so nothing bounds what may be "
+                            "claimed",
+                            named->name)
+              : "the host's chip is not known, so nothing bounds what may be claimed",
+          named ? "none of its answers may be raised until its family is known"
+                : "name it with --host-chip, for example --host-chip 'M1 Ultra'"};
 }
 
 }  // namespace
 
 Situation::Situation(const Tables& tables, const Capture& guest, const RecommendOptions& options)
     : tables_(tables), guest_(guest), options_(options), os_(guest.os(tables)) {
-  host_ = host_chip(tables, guest, options.diagnose).first;
-  if (options.diagnose.os) os_.exact = options.diagnose.os;
+  if (options.diagnose.os) os_.exact = true_macos(*options.diagnose.os);
+  const auto host = host_chip(tables, guest, options.diagnose);
+  host_ = host.chip;
+  if (const auto foreign = not_overridable(tables, guest)) {
+    is_apple_gpu_ = false;
+    obstacle_ = Diagnostic{Fault::refused, "not-an-apple-gpu", "",
+                           fmt::format("{}: no answer of it may be changed", *foreign),
+                           "answers of an Apple chip would be false for this device"};
+  } else if (!host.contradiction.empty()) {
+    obstacle_ = Diagnostic{Fault::refused, "host-contradiction", "", host.contradiction,
+                           "leave --host-chip out, or give the capture of a guest on that chip"};
+  } else if (!host_ || !host_->family) {
+    obstacle_ = host_unknown(host_);
+  }
+  learn_stock_answers();
+}
+
+/// An override that is active makes the guest another one than the tables describe.
+void Situation::learn_stock_answers() {
+  if (!is_apple_gpu_ || !is_paravirtual(guest_)) return;
+  if (std::any_of(guest_.facts.begin(), guest_.facts.end(),
+                  [](const CapturedFact& fact) { return fact.fact.starts_with(kOverrideFacts); })) {
+    return;
+  }
+  std::map<QueryKey, Value> stock;
+  for (const ParavirtualAnswer& row : tables_.paravirtual()) {
+    const auto& [key, value] = row.answer;
+    if (!is_known(value) || row.provenance.evidence != Evidence::measured) continue;
+    const Value read = guest_.answer(key);
+    if (is_known(read) && read != value) return;
+    if (overridable(key)) stock.emplace(key, value);
+  }
+  stock_ = std::move(stock);
 }
 
 bool Situation::overridable(const QueryKey& key) const {
@@ -40,7 +84,7 @@ const Family* Situation::family(const QueryKey& key) const {
 }
 
 std::optional<HostAnswer> Situation::host_answer(const QueryKey& key) const {
-  if (!host_) return std::nullopt;
+  if (!host()) return std::nullopt;
   const auto known = host_answers_.find(key);
   if (known != host_answers_.end()) return known->second;
   auto answer = metaldoctor::host_answer(tables_, *host_, os_, key);
@@ -49,6 +93,7 @@ std::optional<HostAnswer> Situation::host_answer(const QueryKey& key) const {
 }
 
 std::optional<HostAnswer> Situation::common_limit(const QueryKey& key) const {
+  if (!is_apple_gpu_) return std::nullopt;
   const Query* query = tables_.query(key.query);
   if (!query || query->limit.empty() || query->type != AnswerType::integer) return std::nullopt;
   const auto known = common_limits_.find(key);
@@ -62,13 +107,18 @@ bool Situation::taken_from_limit(const QueryKey& key) const {
   return !is_known(guest_.answer(key)) && common_limit(key).has_value();
 }
 
+bool Situation::taken_from_stock(const QueryKey& key) const {
+  return !is_known(guest_.answer(key)) && !taken_from_limit(key) && stock_.contains(key);
+}
+
 Value Situation::guest_answer(const QueryKey& key) const {
   Value value = guest_.answer(key);
   if (is_known(value)) return value;
   if (key.query == "name" && !guest_.name.empty()) return guest_.name;
   if (key.query == "architecture.name" && !guest_.architecture.empty()) return guest_.architecture;
-  const auto limit = common_limit(key);
-  return limit ? limit->answer.value : Value{};
+  if (const auto limit = common_limit(key)) return limit->answer.value;
+  const auto stock = stock_.find(key);
+  return stock == stock_.end() ? Value{} : stock->second;
 }
 
 Value Situation::driver_fact(const std::string& name) const {
@@ -135,13 +185,16 @@ std::string Situation::describe(const Atom& atom) const {
 }
 
 std::vector<std::string> Situation::assumptions(const std::set<Atom>& atoms) const {
-  std::vector<std::string> unset, builds, limits, drivers, notes;
+  std::vector<std::string> unset, builds, limits, stock, drivers, notes;
   for (const Atom& atom : atoms) {
     const std::string text = to_string(atom);
     if (atom.kind == AtomKind::env && !environment_given(atom.name)) unset.push_back(atom.name);
     if (atom.kind == AtomKind::build) builds.push_back(atom.name);
     if (atom.kind == AtomKind::answer && taken_from_limit(atom.key)) {
       limits.push_back(fmt::format("{}={}", text, to_string(guest_answer(atom.key))));
+    }
+    if (atom.kind == AtomKind::answer && taken_from_stock(atom.key)) {
+      stock.push_back(fmt::format("{}={}", text, to_string(guest_answer(atom.key))));
     }
     if (atom.kind == AtomKind::driver && is_known(driver_fact(atom.name)) &&
         !guest_.fact(atom.name)) {
@@ -153,12 +206,19 @@ std::vector<std::string> Situation::assumptions(const std::set<Atom>& atoms) con
       notes.push_back(fmt::format(fmt::runtime(form), fmt::join(names, ", ")));
     }
   };
+  const auto told =
+      options_.diagnose.os ? options_.diagnose.os : parse_os_version(guest_.system.os);
+  if (told && os_.exact && *told != *os_.exact) {
+    notes.push_back(fmt::format("macOS {} is the name that older programs are told: taken as {}",
+                                to_string(*told), to_string(*os_.exact)));
+  }
   if (!os_.exact) {
     notes.push_back(fmt::format("the guest's macOS is not known{}: {} is assumed",
                                 os_.at_least ? " (at least " + to_string(*os_.at_least) + ")" : "",
                                 to_string(os_.assumed)));
   }
   note("not read in this guest, taken as every Mac chip answers it: {}", limits);
+  note("not read in this guest, taken as stock paravirtual guests answer it: {}", stock);
   note("taken as no, as observed with the paravirtual driver: {}", drivers);
   note("environment variables taken as unset: {}", unset);
   note("build flags taken as set: {}", builds);

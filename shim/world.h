@@ -20,7 +20,14 @@ class Situation {
 
   const Tables& tables() const { return tables_; }
   const Capture& capture() const { return guest_; }
-  const Chip* host() const { return host_; }
+  /// The chip that bounds a profile; none where an obstacle stands in the way.
+  const Chip* host() const { return obstacle_ ? nullptr : host_; }
+  /// The chip by name, also where it bounds nothing.
+  const Chip* named_host() const { return host_; }
+  /// Why no answer of this guest may be changed at all: "not-an-apple-gpu", "host-contradiction",
+  /// "host-unknown".
+  const std::optional<Diagnostic>& obstacle() const { return obstacle_; }
+  bool is_apple_gpu() const { return is_apple_gpu_; }
   const OsKnowledge& os() const { return os_; }
   /// False only where the capture shows a bare-metal device.
   bool may_be_guest() const { return guest_.is_guest() != false; }
@@ -38,6 +45,9 @@ class Situation {
   std::optional<HostAnswer> common_limit(const QueryKey& key) const;
   /// Whether the guest's value of `key` was taken from common_limit because nobody read it.
   bool taken_from_limit(const QueryKey& key) const;
+  /// Whether nobody read `key` and it was taken as stock paravirtual guests answer it. Only where
+  /// what was read is all as they answer.
+  bool taken_from_stock(const QueryKey& key) const;
   const Family* family(const QueryKey& key) const;  ///< of supportsFamily:, else null
 
   /// The assumptions that these atoms rest on, a sentence each.
@@ -49,12 +59,16 @@ class Situation {
   Value other_value(const Atom& atom) const;  ///< all kinds but answer
   Value driver_fact(const std::string& name) const;
   bool environment_given(const std::string& name) const;
+  void learn_stock_answers();
 
   const Tables& tables_;
   const Capture& guest_;
   const RecommendOptions& options_;
   const Chip* host_ = nullptr;
   OsKnowledge os_;
+  bool is_apple_gpu_ = true;
+  std::optional<Diagnostic> obstacle_;
+  std::map<QueryKey, Value> stock_;  ///< empty unless the guest is a stock one
   mutable std::map<QueryKey, std::optional<HostAnswer>> host_answers_, common_limits_;
 };
 

@@ -20,8 +20,12 @@ struct VerdictText {
 };
 
 /// In the order the text lists them.
-constexpr std::array<VerdictText, 9> verdicts = {{
+constexpr std::array<VerdictText, 11> verdicts = {{
     {Verdict::opens, "opens", "opens with this profile", TextStyle::Ink::good},
+    {Verdict::would_open, "would-open", "would open without what was refused",
+     TextStyle::Ink::warn},
+    {Verdict::harmful_open, "harmful-open", "harmful and already taken in this guest",
+     TextStyle::Ink::bad},
     {Verdict::hazard, "hazard", "refused because of a hazard", TextStyle::Ink::bad},
     {Verdict::above_host, "above-host", "needs more than the host has", TextStyle::Ink::warn},
     {Verdict::not_unlockable, "not-unlockable", "not unlockable by answers", TextStyle::Ink::warn},
