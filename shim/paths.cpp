@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "shim/recommend.h"
 #include "tables/app_release.h"
 

@@ -30,6 +30,7 @@ Result<AppRange> read_range(const Json& row, const std::string& where) {
   range.id = row.at("id").get<std::string>();
   range.title = text_of(row, "title");
   range.aliases = texts_of(row, "aliases");
+  range.includes = texts_of(row, "includes");
   range.notes = text_of(row, "notes");
   range.provenance = read_provenance(row);
   for (const Json& ask : row.value("asks", Json::array())) {
@@ -43,6 +44,14 @@ Result<AppRange> read_range(const Json& row, const std::string& where) {
     range.rules.push_back(std::move(*rule));
   }
   return range;
+}
+
+ReleaseLine read_release_line(const Json& row) {
+  ReleaseLine line{texts_of(row, "programs"), {}, read_provenance(row)};
+  for (const Json& span : row.at("spans")) {
+    line.spans.push_back({text_of(span, "range"), text_of(span, "from"), text_of(span, "to")});
+  }
+  return line;
 }
 
 }  // namespace
@@ -59,6 +68,9 @@ Result<App> read_app(const Json& file) {
   }
   for (const Json& variable : file.value("env", Json::array())) {
     app.env.emplace_back(text_of(variable, "name"), text_of(variable, "does"));
+  }
+  for (const Json& line : file.value("releases", Json::array())) {
+    app.releases.push_back(read_release_line(line));
   }
   std::size_t index = 0;
   for (const Json& row : file.at("rows")) {

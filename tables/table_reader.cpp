@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tables/tables_impl.h"
 
 namespace metaldoctor {
@@ -21,6 +23,46 @@ Result<Json> TableReader::document(std::string_view name) {
 }
 
 Result<App> TableReader::app(std::string_view name) {
+  auto app = own_rules(name);
+  if (!app) return app;
+  std::map<std::string, App, std::less<>> others;  // by file
+  for (AppRange& range : app->ranges) {
+    for (const std::string& included : range.includes) {
+      const std::string file = fmt::format("apps/{}.json", included.substr(0, included.find('@')));
+      if (!source_.text(file)) continue;  // validation names what does not resolve
+      auto other = others.find(file);
+      if (other == others.end()) {
+        auto read = own_rules(file);
+        if (!read) return tl::unexpected(read.error());
+        other = others.emplace(file, std::move(*read)).first;
+      }
+      if (const AppRange* from = app_range(other->second, included))
+        include(*from, included, range);
+    }
+  }
+  return app;
+}
+
+const AppRange* TableReader::app_range(const App& app, std::string_view spec) {
+  for (const AppRange& range : app.ranges) {
+    if (spec == fmt::format("{}@{}", app.id, range.id)) return &range;
+  }
+  return nullptr;
+}
+
+void TableReader::include(const AppRange& from, const std::string& name, AppRange& into) {
+  for (Rule rule : from.rules) {
+    rule.included_from = name;
+    into.rules.push_back(std::move(rule));
+  }
+  for (const QueryKey& key : from.asks) {
+    if (std::find(into.asks.begin(), into.asks.end(), key) == into.asks.end()) {
+      into.asks.push_back(key);
+    }
+  }
+}
+
+Result<App> TableReader::own_rules(std::string_view name) {
   auto file = document(name);
   if (!file) return tl::unexpected(file.error());
   try {

@@ -143,6 +143,7 @@ struct Rule {
   std::vector<std::string> kernels;    ///< kernel name patterns
   std::vector<std::string> log_lines;  ///< what the program prints when it is open
   std::vector<std::string> hazards_if_forced;
+  std::string included_from;  ///< "ggml-metal@G8": a rule of that range; empty = of this program
   Provenance provenance;
 };
 
@@ -158,9 +159,24 @@ struct AppRange {
   std::string id;                    ///< "G8"
   std::string title;                 ///< "PR #22318 (2026-04-29) to 2026-08-21; includes b10167"
   std::vector<std::string> aliases;  ///< releases that users name: "b10167"
+  /// Ranges of other programs that this one runs ("ggml-metal@G8"): their rules and questions are
+  /// in `rules` and `asks` too, after its own.
+  std::vector<std::string> includes;
   std::vector<Rule> rules;
   std::vector<QueryKey> asks;  ///< answers asked; a query without its argument = computed
   std::string notes;
+  Provenance provenance;
+};
+
+/// Releases of one program as its users number them, and the range that each belongs to. Programs
+/// that share code have numbers of their own: llama.cpp b5000, whisper.cpp 1.8.2.
+struct ReleaseLine {
+  struct Span {
+    std::string range;     ///< "G4"
+    std::string from, to;  ///< inclusive, "1.2" ends with the last 1.2.x; empty = open
+  };
+  std::vector<std::string> programs;  ///< names that are numbered so: "llama.cpp", "llama-server"
+  std::vector<Span> spans;            ///< oldest first, gaps where no release was read
   Provenance provenance;
 };
 
@@ -169,6 +185,7 @@ struct App {
   std::string name;
   std::vector<std::string> aliases;  ///< "llama.cpp"
   std::vector<AppRange> ranges;      ///< oldest first
+  std::vector<ReleaseLine> releases;
   std::vector<Marker> markers;
   std::vector<std::pair<std::string, std::string>> env;  ///< variable, what it does
 };

@@ -43,7 +43,12 @@ class TableReader {
     }
     return rows;
   }
+  /// A program with the rules that its ranges include (one step: validation refuses a chain).
   Result<App> app(std::string_view name);
+  /// The same as its file has it.
+  Result<App> own_rules(std::string_view name);
+  /// The range of `app` that "app@range" names, or null.
+  static const AppRange* app_range(const App& app, std::string_view spec);
   Result<std::vector<App>> apps();
 
   const std::string* citation(std::string_view key) const;
@@ -51,6 +56,7 @@ class TableReader {
   OsVersion newest_macos() const { return newest_macos_; }
 
  private:
+  static void include(const AppRange& from, const std::string& name, AppRange& into);
   Diagnostic located(Diagnostic diagnostic, std::string_view name) const;
   tl::unexpected<Diagnostic> malformed(std::string_view name, const std::string& pointer,
                                        std::string what) const;

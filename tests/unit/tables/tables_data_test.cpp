@@ -261,6 +261,7 @@ TEST_F(TablesData, RulesGiveWhatWasWorkedOutIndependently) {
   for (const App& app : tables_.apps()) {
     for (const AppRange& range : app.ranges) {
       for (const Rule& rule : range.rules) {
+        if (!rule.included_from.empty()) continue;  // worked out where it is at home
         const std::string id = app.id + '@' + range.id + '/' + rule.id;
         ASSERT_TRUE(truths->at("rules").contains(id)) << id;
         std::size_t column = 0;
