@@ -9,6 +9,9 @@ std::optional<OsVersion> parse_os_version(std::string_view text) {
   constexpr int kLargest = 9999;  // far beyond any release; keeps arithmetic on parts safe
   std::array<int, 3> parts{};
   std::size_t count = 0;
+  for (const std::string_view word : {"macOS ", "Mac OS X ", "Version "}) {
+    if (text.starts_with(word)) text.remove_prefix(word.size());
+  }
   const char* at = text.data();
   const char* const end = at + text.size();
   while (count < parts.size()) {
@@ -21,6 +24,11 @@ std::optional<OsVersion> parse_os_version(std::string_view text) {
   }
   if (at != end && *at != ' ') return std::nullopt;
   return OsVersion{parts[0], parts[1], parts[2]};
+}
+
+OsVersion true_macos(OsVersion told) {
+  if (told.major == 16) told.major = 26;
+  return told;
 }
 
 std::string to_string(OsVersion version) {

@@ -6,8 +6,8 @@
 
 namespace metaldoctor {
 
-/// A macOS version. "26.5.2 (25F84)" parses to 26.5.2: what follows the numbers is ignored only
-/// when it starts with a space.
+/// A macOS version. "26.5.2 (25F84)", "macOS 26.5.2" and "Version 26.5.2 (Build 25F84)" parse to
+/// 26.5.2: what follows the numbers is ignored only when it starts with a space.
 struct OsVersion {
   int major = 0;
   int minor = 0;
@@ -16,6 +16,8 @@ struct OsVersion {
 };
 
 std::optional<OsVersion> parse_os_version(std::string_view text);
+/// 16.x, which programs built with an SDK older than 26 are told on macOS 26.x, as 26.x.
+OsVersion true_macos(OsVersion told);
 std::string to_string(OsVersion version);  ///< "26.5.2", "26.5", "26.0"
 
 /// What is known of the guest's OS. `assumed` (the newest OS of the tables) is used where nothing

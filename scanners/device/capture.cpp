@@ -88,18 +88,29 @@ Result<Value> CaptureReader::answer_value(const Json& json, const QueryKey& key,
     return fail(Fault::input, "capture-answer-type", at(pointer),
                 fmt::format("{} answers {}, not {}", key.query, expected, json.type_name()));
   };
+  // "Q" and "I" are the unsigned integers of @encode.
+  const bool is_unsigned =
+      query && !query->encoding_arm64.empty() &&
+      std::string_view("QI").find(query->encoding_arm64.front()) != std::string_view::npos;
+  const auto checked = [&](std::int64_t number) -> Result<Value> {
+    if (number < 0 && is_unsigned) {
+      return fail(Fault::input, "capture-answer-range", at(pointer),
+                  fmt::format("{} answers an unsigned integer, not {}", key.query, number));
+    }
+    return Value{number};
+  };
   switch (type) {
     case AnswerType::boolean:
       if (!json.is_boolean()) return wrong("yes or no (a JSON boolean)");
       return Value{json.get<bool>()};
     case AnswerType::integer: {
-      if (json.is_number_integer()) return Value{json.get<std::int64_t>()};
+      if (json.is_number_integer()) return checked(json.get<std::int64_t>());
       if (!json.is_string()) return wrong("an integer");
       const std::string text = json.get<std::string>();
       std::int64_t number = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error != std::errc{} || end != text.data() + text.size()) return wrong("an integer");
-      return Value{number};
+      return checked(number);
     }
     case AnswerType::text:
     case AnswerType::structure:
@@ -203,6 +214,11 @@ Result<Capture> CaptureReader::read(const Json& document) {
   capture.registry_id = text_of(device, "registry_id");
   const Json system = document.value("system", Json::object());
   capture.system.os = text_of(system, "os");
+  if (!capture.system.os.empty() && !parse_os_version(capture.system.os)) {
+    return fail(Fault::input, "capture-os", at("/system/os"),
+                fmt::format("'{}' is no macOS version such as 26.5.2", capture.system.os),
+                "leave it out where it is not known");
+  }
   capture.system.build = text_of(system, "build");
   capture.system.hw_model = text_of(system, "hw_model");
   capture.system.cpu_brand = text_of(system, "cpu_brand");
@@ -224,6 +240,7 @@ Result<Capture> CaptureReader::read(const Json& document) {
   if (auto done = read_unknown(document.value("unknown", Json::array()), capture); !done) {
     return tl::unexpected(done.error());
   }
+  add_implied_families(tables_, capture);
   return capture;
 }
 
@@ -276,12 +293,13 @@ Value Capture::answer(const QueryKey& key) const {
 }
 
 std::optional<bool> Capture::is_guest() const {
-  if (system.is_virtual) return system.is_virtual;
   // The device's name is "Apple Paravirtual device" or "Apple Paravirtualized Graphics Device";
   // the CPU brand of a guest is the host chip's with " (Virtual)"; hw.model is VirtualMacN,M.
   if (name.find("Paravirtual") != std::string::npos) return true;
   if (system.cpu_brand.ends_with("(Virtual)")) return true;
   if (system.hw_model.starts_with("VirtualMac")) return true;
+  // Only now: no bare Mac has one of the signs above, whatever the input says of itself.
+  if (system.is_virtual) return system.is_virtual;
   // "Apple M1 Ultra" is the name of a real GPU. One of another maker may be passed through to a
   // guest, and what else begins with "Apple " may be a paravirtual name that was cut short.
   if (name.starts_with("Apple M") || name.starts_with("Apple A")) return false;
@@ -292,8 +310,7 @@ OsKnowledge Capture::os(const Tables& tables) const {
   OsKnowledge knowledge;
   knowledge.assumed = tables.newest_macos();
   knowledge.exact = parse_os_version(system.os);
-  // A program built with an SDK older than 26 is told 16.x on macOS 26.x.
-  if (knowledge.exact && knowledge.exact->major == 16) knowledge.exact->major = 26;
+  if (knowledge.exact) knowledge.exact = true_macos(*knowledge.exact);
   if (const CapturedFact* bound = fact("os_at_least")) {
     if (const auto* text = std::get_if<std::string>(&bound->value)) {
       knowledge.at_least = parse_os_version(*text);
@@ -309,6 +326,28 @@ OsKnowledge Capture::os(const Tables& tables) const {
     }
   }
   return knowledge;
+}
+
+void add_implied_families(const Tables& tables, Capture& capture) {
+  std::map<std::int64_t, std::string_view> implied;  // and by which
+  for (const CapturedAnswer& row : capture.answers) {
+    if (row.answer.key.query != "supportsFamily:" || row.answer.value != Value{true}) continue;
+    const Family* family = tables.family(row.answer.key.arguments.front());
+    if (family == nullptr) continue;
+    for (const std::string& name : family->implies) {
+      const Family* lower = tables.family(name);
+      if (lower != nullptr) implied.try_emplace(lower->value, family->short_name);
+    }
+  }
+  for (const auto& [value, by] : implied) {
+    QueryKey key{"supportsFamily:", {value}};
+    if (capture.find(key) != nullptr) continue;
+    std::erase_if(capture.unknown, [&](const UnknownAnswer& row) { return row.key == key; });
+    capture.answers.push_back(
+        {{std::move(key), true},
+         Evidence::inferred,
+         {CaptureSource::Kind::assumed, {}, {}, fmt::format("{} implies it", by)}});
+  }
 }
 
 Result<Capture> read_capture(const Tables& tables, std::string_view text, std::string_view name) {

@@ -67,6 +67,10 @@ struct Capture {
   OsKnowledge os(const Tables& tables) const;
 };
 
+/// A family that a yes to another one implies (Apple7 implies Apple6) and that was not read becomes
+/// a yes, `inferred`. A no that was read stays.
+void add_implied_families(const Tables& tables, Capture& capture);
+
 /// Reads a capture document; aliases of queries are resolved, duplicate answers refused.
 Result<Capture> read_capture(const Tables& tables, std::string_view text, std::string_view name);
 Json to_json(const Capture& capture);

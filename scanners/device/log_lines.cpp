@@ -125,6 +125,8 @@ void LogLines::read_line(std::string_view raw, std::size_t number, bool terminat
 
   std::string_view rest = trim_front(text);
   std::string stamp;
+  // Mail and Markdown quote what they cite.
+  while (rest.starts_with('>')) rest = trim_front(rest.substr(1));
   while (prefix_at(rest).empty()) {
     const std::size_t end = rest.find_first_of(" \t");
     if (end == std::string_view::npos) break;

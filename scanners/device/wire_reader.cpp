@@ -193,6 +193,8 @@ void ProbeReader::fact(const WireLine& line) {
 
 /// Everything a probe asks and this text does not tell is unknown: never a no.
 void ProbeReader::finish(Capture& capture, std::set<QueryKey>& told) {
+  add_implied_families(tables_, capture);
+  for (const CapturedAnswer& row : capture.answers) told.insert(row.answer.key);
   for (const Query& query : tables_.queries()) {
     if (!query.safe_to_ask || query.type == AnswerType::object) continue;
     std::vector<QueryKey> keys;

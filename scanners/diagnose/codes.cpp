@@ -14,6 +14,7 @@ using Found = std::optional<DiagnosisCode>;
 
 constexpr std::int64_t kApple10 = 1010;
 constexpr std::int64_t kMetal3 = 5001;
+constexpr std::int64_t kMetal4 = 5002;
 
 /// What the rules look at; each rule sees the codes that those before it gave.
 struct Case {
@@ -21,8 +22,11 @@ struct Case {
   const Capture& capture;
   const Diagnosis& diagnosis;
   std::vector<DiagnosisCode> codes;
+  std::optional<DiagnosisCode> foreign;
 
   bool guest() const { return diagnosis.is_guest == true; }
+  /// A guest of an Apple silicon Mac, as far as can be told.
+  bool apple_guest() const { return guest() && !foreign; }
   bool has(std::string_view code) const {
     return std::any_of(codes.begin(), codes.end(),
                        [&](const DiagnosisCode& row) { return row.code == code; });
@@ -112,15 +116,17 @@ Found architecture_generic(const Case& c) {
               Evidence::measured);
 }
 
-Found non_apple_gpu(const Case& c) {
-  if (c.guest() || c.capture.name.empty() || c.capture.name.starts_with("Apple ")) return {};
-  return code(fmt::format("device '{}'", c.capture.name), Evidence::measured);
+Found foreign_as(const Case& c, std::string_view name) {
+  return c.foreign && c.foreign->code == name ? c.foreign : Found{};
 }
-
+Found non_apple_gpu(const Case& c) {
+  return foreign_as(c, "NON_APPLE_GPU");
+}
 Found intel_paravirtual(const Case& c) {
-  if (!c.guest() || c.capture.answer({"hasUnifiedMemory", {}}) != Value{false}) return {};
-  return code("a paravirtual device without unified memory: the guest of an Intel Mac",
-              Evidence::inferred);
+  return foreign_as(c, "VM_INTEL_PARAVIRTUAL");
+}
+Found intel_paravirtual_likely(const Case& c) {
+  return foreign_as(c, "VM_INTEL_PARAVIRTUAL_LIKELY");
 }
 
 /// A stock device answers no where this one says yes.
@@ -129,7 +135,7 @@ Found override_detected(const Case& c) {
     return code(fmt::format("{} announces itself", std::get<std::string>(tool)),
                 Evidence::measured);
   }
-  if (!c.guest()) return {};
+  if (!c.apple_guest()) return {};
   for (const ParavirtualAnswer& stock : c.tables.paravirtual()) {
     if (stock.answer.value != Value{false}) continue;
     if (c.capture.answer(stock.answer.key) != Value{true}) continue;
@@ -168,47 +174,43 @@ Found override_too_broad(const Case& c) {
     if (c.tables.family(value) != nullptr) continue;
     return code(fmt::format("yes to {}, which is no family", value), Evidence::measured);
   }
-  if (c.guest() && c.family(kMetal3) == Value{true}) {
-    return code("Metal3 is claimed in a guest", Evidence::measured);
+  for (const std::int64_t metal : {kMetal3, kMetal4}) {
+    if (!c.guest() || c.family(metal) != Value{true}) continue;
+    return code(fmt::format("{} is claimed in a guest", short_name(c, metal)), Evidence::measured);
   }
   return {};
 }
 
 Found vm_no_apple_family(const Case& c) {
-  if (!c.guest() || highest(c, "Apple")) return {};
+  if (!c.apple_guest() || highest(c, "Apple")) return {};
   const CapturedAnswer* lowest = c.capture.find({"supportsFamily:", {1001}});
   if (lowest == nullptr || lowest->answer.value != Value{false}) return {};
   return code("no Apple family at all", lowest->evidence);
 }
 
 Found vm_underreported(const Case& c) {
-  if (!c.guest() || c.has("VM_NO_APPLE_FAMILY")) return {};
+  if (!c.apple_guest() || c.has("VM_NO_APPLE_FAMILY")) return {};
   const auto rows = families_that(c, Kind::under_report, "Apple");
   if (!rows.empty()) {
     const Evidence evidence = rows.front()->evidence;
-    return code(fmt::format("{} of {} denied", names_of(c, rows), c.diagnosis.host->name),
-                evidence);
-  }
-  if (c.diagnosis.host != nullptr) return {};
-  // Without the host: what every Mac chip has, this device denies.
-  for (const Family& family : c.tables.families()) {
-    if (family.line != "Apple" || c.family(family.value) != Value{false}) continue;
-    const auto anywhere = any_host_answer(c.tables, {"supportsFamily:", {family.value}});
-    if (!anywhere || anywhere->answer.value != Value{true}) return {};
-    return code(fmt::format("{} denied, which every Mac chip of the tables has", family.short_name),
-                Evidence::inferred);
+    return c.diagnosis.host != nullptr
+               ? code(fmt::format("{} of {} denied", names_of(c, rows), c.diagnosis.host->name),
+                      evidence)
+               : code(fmt::format("{} denied, which every Mac chip of the tables has",
+                                  names_of(c, rows)),
+                      evidence);
   }
   return {};
 }
 
 Found no_metal3(const Case& c) {
   const CapturedAnswer* answer = c.capture.find({"supportsFamily:", {kMetal3}});
-  if (!c.guest() || answer == nullptr || answer->answer.value != Value{false}) return {};
+  if (!c.apple_guest() || answer == nullptr || answer->answer.value != Value{false}) return {};
   return code("Metal3 denied; to claim it in a guest is a hazard", answer->evidence);
 }
 
 Found slow_path_simdgroup(const Case& c) {
-  if (!c.guest() && c.diagnosis.host == nullptr) return {};
+  if (c.foreign || (!c.guest() && c.diagnosis.host == nullptr)) return {};
   const bool reduction = c.fact_is("ggml.simdgroup_reduction", false);
   const bool matrix = c.fact_is("ggml.simdgroup_mm", false);
   if (!reduction && !matrix) return {};
@@ -305,13 +307,14 @@ struct CodeRule {
 };
 
 /// In the order of the output; a rule may look at codes above it.
-constexpr std::array<CodeRule, 26> kRules{{
+constexpr std::array<CodeRule, 27> kRules{{
     {"VM_DETECTED", vm_detected},
     {"HOST_CHIP_KNOWN", host_chip_known},
     {"OS_VERSION_COMPAT_VALUE", os_compat_value},
     {"VM_ARCHITECTURE_NAME_GENERIC", architecture_generic},
     {"NON_APPLE_GPU", non_apple_gpu},
-    {"VM_INTEL_PARAVIRTUAL_LIKELY", intel_paravirtual},
+    {"VM_INTEL_PARAVIRTUAL", intel_paravirtual},
+    {"VM_INTEL_PARAVIRTUAL_LIKELY", intel_paravirtual_likely},
     {"OVERRIDE_DETECTED", override_detected},
     {"OVERRIDE_EXCEEDS_HOST", override_exceeds_host},
     {"RESIDENCY_SET_UNSUPPORTED", residency_unsupported},
@@ -344,7 +347,7 @@ constexpr std::array<Word, 8> kWords{{
     {"override-active", {"OVERRIDE_DETECTED"}},
     {"insufficient-data", {"NEED_INIT_LINES"}},
     {"true-hardware-limit", {"NON_APPLE_GPU"}},
-    {"mismatch-not-fixable", {"VM_INTEL_PARAVIRTUAL_LIKELY"}},
+    {"mismatch-not-fixable", {"VM_INTEL_PARAVIRTUAL", "VM_INTEL_PARAVIRTUAL_LIKELY"}},
     {"mismatch",
      {"VM_APPLE_FAMILY_UNDERREPORTED", "VM_NO_APPLE_FAMILY", "M5_TENSOR_PATH_LOST",
       "VM_ARCHITECTURE_NAME_GENERIC"}},
@@ -364,11 +367,24 @@ bool differs(const Diagnosis& diagnosis) {
                      });
 }
 
+/// The chip's own family was read and agrees, and no line was lost that may have said otherwise.
+bool families_agree(const Tables& tables, const Diagnosis& diagnosis) {
+  if (diagnosis.host == nullptr || has_code(diagnosis, "LOG_TRUNCATED")) return false;
+  if (!diagnosis.host->family) return false;
+  const Family* own = tables.family(*diagnosis.host->family);
+  return own != nullptr &&
+         std::any_of(diagnosis.comparisons.begin(), diagnosis.comparisons.end(),
+                     [&](const Comparison& row) {
+                       return row.kind == Kind::agrees &&
+                              row.key == QueryKey{"supportsFamily:", {own->value}};
+                     });
+}
+
 }  // namespace
 
 std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& capture,
                                       const Diagnosis& diagnosis) {
-  Case c{tables, capture, diagnosis, {}};
+  Case c{tables, capture, diagnosis, {}, foreign_device(tables, capture)};
   for (const CodeRule& rule : kRules) {
     if (Found found = rule.find(c)) {
       found->code = rule.code;
@@ -378,7 +394,7 @@ std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& captu
   return std::move(c.codes);
 }
 
-std::string verdict_of(const Capture& capture, const Diagnosis& diagnosis) {
+std::string verdict_of(const Tables& tables, const Capture& capture, const Diagnosis& diagnosis) {
   const bool overridden = has_code(diagnosis, "OVERRIDE_DETECTED");
   for (const Word& row : kWords) {
     if (row.word == "harmful-override" && !overridden) continue;
@@ -389,7 +405,10 @@ std::string verdict_of(const Capture& capture, const Diagnosis& diagnosis) {
   }
   const bool guest = diagnosis.is_guest == true;
   if (capture.answers.empty()) return guest ? "vm-detected" : "no-capability-data";
-  return guest ? (diagnosis.host ? "vm-works" : "vm-detected") : "healthy";
+  if (guest && diagnosis.host == nullptr) return "vm-detected";
+  // Without the families, "no difference" would only mean that nothing was compared.
+  if (!families_agree(tables, diagnosis)) return "insufficient-data";
+  return guest ? "vm-works" : "healthy";
 }
 
 std::vector<std::string> all_codes() {

@@ -16,7 +16,7 @@ std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& captu
 /// is behind.
 std::optional<DiagnosisCode> foreign_device(const Tables& tables, const Capture& capture);
 /// The one word for all of it.
-std::string verdict_of(const Capture& capture, const Diagnosis& diagnosis);
+std::string verdict_of(const Tables& tables, const Capture& capture, const Diagnosis& diagnosis);
 /// Every code and word that may be given, so that a test can hold them against the tables.
 std::vector<std::string> all_codes();
 std::vector<std::string> all_verdict_words();

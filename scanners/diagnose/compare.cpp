@@ -132,19 +132,46 @@ std::vector<Comparison> compare_with_host(const Tables& tables, const Capture& c
   return rows;
 }
 
+namespace {
+
+/// What is the same on every Mac, so that the host need not be known. Of the families these are the
+/// Apple ones that the lowest Mac chip has, and only a guest may be short of them.
+std::optional<HostAnswer> answer_everywhere(const Tables& tables, const Capture& capture,
+                                            const QueryKey& key) {
+  if (key.query == "supportsFeatureSet:") return std::nullopt;
+  if (key.query != "supportsFamily:") return any_host_answer(tables, key);
+  const Family* family = tables.family(key.arguments.front());
+  if (capture.is_guest() != true || family == nullptr || family->line != "Apple") {
+    return std::nullopt;
+  }
+  auto anywhere = any_host_answer(tables, key);
+  if (!anywhere || anywhere->answer.value != Value{true}) return std::nullopt;
+  anywhere->evidence = weaker(anywhere->evidence, Evidence::inferred);
+  return anywhere;
+}
+
+}  // namespace
+
 std::vector<Comparison> compare_without_host(const Tables& tables, const Capture& capture) {
   std::vector<Comparison> rows;
   for (const CapturedAnswer& answer : capture.answers) {
     const QueryKey& key = answer.answer.key;
-    const bool family = key.query == "supportsFamily:" || key.query == "supportsFeatureSet:";
-    const auto anywhere = family ? std::nullopt : any_host_answer(tables, key);
-    if (anywhere) {
+    if (const auto anywhere = answer_everywhere(tables, capture, key)) {
       rows.push_back(compare_one(capture, *anywhere));
       excuse(capture, rows.back());
       continue;
     }
     rows.push_back(compare_uncovered(tables, answer));
     if (rows.back().kind == Kind::unknown) rows.back().reason = "the host's chip is not known";
+  }
+  return rows;
+}
+
+std::vector<Comparison> compare_with_nothing(const Tables& tables, const Capture& capture) {
+  std::vector<Comparison> rows;
+  for (const CapturedAnswer& answer : capture.answers) {
+    rows.push_back(compare_uncovered(tables, answer));
+    if (rows.back().kind == Kind::unknown) rows.back().reason = "the GPU is not one of Apple's";
   }
   return rows;
 }

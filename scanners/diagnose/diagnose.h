@@ -64,9 +64,13 @@ Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseO
 /// such a device, so it is not compared with one either. None = answers may be changed.
 std::optional<std::string> not_overridable(const Tables& tables, const Capture& capture);
 
-/// Works out the host chip: the option, else the CPU brand ("Apple M1 Ultra (Virtual)"), else a
-/// bare-metal device name. Shared with recommend, so that both say the same.
-std::pair<const Chip*, std::string> host_chip(const Tables& tables, const Capture& capture,
-                                              const DiagnoseOptions& options);
+/// The host chip: what the device itself says, the CPU brand ("Apple M1 Ultra (Virtual)") or a
+/// bare-metal device name, else the option. Shared with recommend, so that both say the same.
+struct HostChip {
+  const Chip* chip = nullptr;
+  std::string source;         ///< "cpu_brand", "device name", "--host-chip"; empty without a chip
+  std::string contradiction;  ///< the option names another chip than the device does; else empty
+};
+HostChip host_chip(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);
 
 }  // namespace metaldoctor

@@ -108,7 +108,7 @@ TEST(Diagnose, VerdictAndCodesOfTheSamples) {
        {"VM_DETECTED", "VM_APPLE_FAMILY_UNDERREPORTED", "SLOW_PATH_SIMDGROUP", "UNSUPPORTED_OP",
         "APP_HAS_NO_CPU_FALLBACK"}},
       {"ggml-2026-m1max-metal3", "", "healthy", {"OK"}},
-      {"ggml-2026-m5-glued", "", "healthy", {"OK", "DEVICE_NAME_MISSING"}},
+      {"ggml-2026-m5-glued", "", "insufficient-data", {"DEVICE_NAME_MISSING"}},
       {"ggml-2026-m5-selftest-failed",
        "",
        "mismatch",
@@ -290,27 +290,37 @@ TEST(Diagnose, EditionConflictsAreNotFlagged) {
   EXPECT_EQ(kind(16), Kind::under_report);
 }
 
-TEST(Diagnose, WithoutAHostFamiliesStayUnknown) {
+TEST(Diagnose, WithoutAHostOnlyWhatEveryMacHasIsCompared) {
   const Diagnosis diagnosis = diagnose_log("cua-guest-stock");
   EXPECT_EQ(diagnosis.host, nullptr);
-  EXPECT_EQ(row_of(diagnosis, "supportsFamily:1006").kind, Kind::unknown);
+  EXPECT_EQ(keys_of(diagnosis, Kind::under_report),
+            (std::vector<std::string>{"supportsFamily:1006", "supportsFamily:1007"}));
+  EXPECT_EQ(row_of(diagnosis, "supportsFamily:1006").evidence, Evidence::inferred);
+  EXPECT_EQ(row_of(diagnosis, "supportsFamily:1008").kind, Kind::unknown);
   EXPECT_THAT(diagnosis.notes, Contains(HasSubstr("--host-chip")));
   EXPECT_TRUE(diagnosis.has_findings()) << "Apple6 is denied, which every Mac has";
 }
 
-TEST(Diagnose, TheHostComesFromTheOptionThenTheBrandThenTheName) {
+TEST(Diagnose, TheHostComesFromTheDeviceThenTheOption) {
   Capture capture = guest_with({});
   capture.system.cpu_brand = "Apple M1 Ultra (Virtual)";
   DiagnoseOptions options;
-  EXPECT_EQ(host_chip(tables(), capture, options).second, "cpu_brand");
-  EXPECT_EQ(host_chip(tables(), capture, options).first, tables().chip("M1 Ultra"));
+  EXPECT_EQ(host_chip(tables(), capture, options).source, "cpu_brand");
+  EXPECT_EQ(host_chip(tables(), capture, options).chip, tables().chip("M1 Ultra"));
   options.host = tables().chip("M2");
-  EXPECT_EQ(host_chip(tables(), capture, options).second, "--host-chip");
+  EXPECT_EQ(host_chip(tables(), capture, options).source, "cpu_brand");
+  EXPECT_THAT(host_chip(tables(), capture, options).contradiction,
+              testing::AllOf(HasSubstr("M2"), HasSubstr("M1 Ultra")));
+  capture.system.cpu_brand = "Apple M99 (Virtual)";
+  EXPECT_THAT(host_chip(tables(), capture, options).contradiction, HasSubstr("M99"));
+  capture.system.cpu_brand = "Apple processor (Virtual)";
+  EXPECT_EQ(host_chip(tables(), capture, options).source, "--host-chip");
+  EXPECT_EQ(host_chip(tables(), capture, options).contradiction, "");
   options.host = nullptr;
   capture.system.cpu_brand.clear();
-  EXPECT_EQ(host_chip(tables(), capture, options).first, nullptr);
+  EXPECT_EQ(host_chip(tables(), capture, options).chip, nullptr);
   capture.name = "Apple M4 Max";
-  EXPECT_EQ(host_chip(tables(), capture, options).second, "device name");
+  EXPECT_EQ(host_chip(tables(), capture, options).source, "device name");
 }
 
 TEST(Diagnose, CodesOfCaptures) {
@@ -325,6 +335,84 @@ TEST(Diagnose, CodesOfCaptures) {
   EXPECT_THAT(codes_of(diagnose(tables(), capture, {})),
               IsSupersetOf({"VM_DETECTED", "HOST_CHIP_KNOWN", "OS_VERSION_COMPAT_VALUE",
                             "VM_ARCHITECTURE_NAME_GENERIC"}));
+}
+
+TEST(Diagnose, NoAppleChipIsHeldAgainstAnotherGpu) {
+  DiagnoseOptions options;
+  options.host = tables().chip("M1 Ultra");
+  const std::vector<Answer> denied = {{{"supportsFamily:", {1007}}, false},
+                                      {{"supportsFamily:", {5001}}, false}};
+  struct Row {
+    Capture capture;
+    std::string_view code, verdict;
+  };
+  std::vector<Row> rows(
+      5, {guest_with(denied), "VM_INTEL_PARAVIRTUAL_LIKELY", "mismatch-not-fixable"});
+  rows[0].capture.answers.push_back({{{"hasUnifiedMemory", {}}, false}, Evidence::measured, {}});
+  rows[1].capture.facts.push_back(
+      {"recommended_working_set_mb", std::string("1073.74"), Evidence::measured, {}});
+  rows[2].capture.system.cpu_brand = "Intel(R) Core(TM) i7-8700B CPU @ 3.20GHz";
+  rows[2].code = "VM_INTEL_PARAVIRTUAL";
+  rows[3] = {guest_with(denied), "NON_APPLE_GPU", "true-hardware-limit"};
+  rows[3].capture.name = "AMD Radeon Pro 5300M";
+  rows[4] = {guest_with(denied), "NON_APPLE_GPU", "true-hardware-limit"};
+  rows[4].capture.name.clear();
+  rows[4].capture.answers.push_back({{{"hasUnifiedMemory", {}}, false}, Evidence::measured, {}});
+  for (Row& row : rows) {
+    SCOPED_TRACE(row.code);
+    row.capture.facts.push_back({"ggml.simdgroup_mm", false, Evidence::measured, {}});
+    const Diagnosis diagnosis = diagnose(tables(), row.capture, options);
+    EXPECT_TRUE(not_overridable(tables(), row.capture));
+    EXPECT_EQ(diagnosis.host, nullptr);
+    EXPECT_EQ(diagnosis.verdict, row.verdict);
+    EXPECT_THAT(codes_of(diagnosis), Contains(row.code));
+    EXPECT_THAT(codes_of(diagnosis), testing::Not(Contains("SLOW_PATH_SIMDGROUP")));
+    EXPECT_FALSE(diagnosis.has_findings());
+  }
+  EXPECT_FALSE(not_overridable(tables(), guest_with(denied)));
+  EXPECT_TRUE(not_overridable(tables(), Capture{})) << "no device";
+}
+
+TEST(Diagnose, NothingIsFineWhereFamiliesWereNotCompared) {
+  DiagnoseOptions options;
+  options.host = tables().chip("M5 Ultra");
+  ASSERT_NE(options.host, nullptr);
+  const Capture capture = guest_with({{{"supportsFamily:", {1005}}, true}});
+  EXPECT_EQ(diagnose(tables(), capture, options).verdict, "insufficient-data");
+  EXPECT_THAT(codes_of(diagnose(tables(), capture, options)), testing::Not(Contains("OK")));
+}
+
+TEST(Diagnose, AClaimOfMetal3InAGuestNamesItsHazard) {
+  const Capture capture = guest_with({{{"supportsFamily:", {5001}}, true}});
+  DiagnoseOptions options;
+  options.host = tables().chip("M1");
+  const Diagnosis diagnosis = diagnose(tables(), capture, options);
+  EXPECT_TRUE(diagnosis.has_findings());
+  EXPECT_THAT(diagnosis.notes, Contains(HasSubstr("metal3-residency-in-guest")));
+}
+
+TEST(Diagnose, HazardsOfGuestsAreNotThoseOfABareMac) {
+  const Diagnosis bare = diagnose_log("ggml-2026-m1max-metal3", {}, "26.5");
+  EXPECT_THAT(row_of(bare, "supportsFamily:5002").hazards, IsEmpty());
+  Capture named = guest_with({});
+  named.system.is_virtual = false;
+  EXPECT_EQ(diagnose(tables(), named, {}).is_guest, true);
+  EXPECT_THAT(diagnose(tables(), named, {}).notes, Contains(HasSubstr("taken as a guest")));
+}
+
+TEST(Diagnose, UnreadFamiliesLockNothing) {
+  for (const Comparison& row : diagnose_log("cua-guest-stock", "M1 Ultra", "26.5").comparisons) {
+    for (const std::string& id : row.locks) {
+      EXPECT_NE(tables().feature(id)->mac, "Mac2") << id << ": the log does not name Mac2";
+    }
+  }
+}
+
+TEST(Diagnose, HazardsThatOnlyAnAssumptionRulesOutAreNamed) {
+  EXPECT_THAT(diagnose_log("cua-guest-stock", "M1 Ultra").notes,
+              Contains(HasSubstr("compute-before-macos15")));
+  EXPECT_THAT(diagnose_log("cua-guest-stock", "M1 Ultra", "26.5").notes,
+              testing::Not(Contains(HasSubstr("compute-before-macos15"))));
 }
 
 TEST(Diagnose, WordsAndCodesAreOfTheTables) {

@@ -11,12 +11,16 @@ TEST(OsVersion, Parses) {
   EXPECT_EQ(parse_os_version("15.0"), (OsVersion{15, 0, 0}));
   EXPECT_EQ(parse_os_version("15"), (OsVersion{15, 0, 0}));
   EXPECT_EQ(parse_os_version("10.15.4"), (OsVersion{10, 15, 4}));
+  EXPECT_EQ(parse_os_version("macOS 14.5"), (OsVersion{14, 5, 0}));
+  EXPECT_EQ(parse_os_version("Version 26.5.2 (Build 25F84)"), (OsVersion{26, 5, 2}));
+  EXPECT_EQ(true_macos({16, 2, 0}), (OsVersion{26, 2, 0}));
+  EXPECT_EQ(true_macos({15, 2, 0}), (OsVersion{15, 2, 0}));
 }
 
 TEST(OsVersion, RefusesWhatIsNone) {
   for (const std::string_view text :
        {"", "x", "26.", "26.5.", "26.5.2.", "26.5.2.1", "-1.2", "26.-5", "26.5beta", " 26.5",
-        "26..5", "99999999999", "26.123456"}) {
+        "26..5", "macOS", "macOS x", "26.x", "99999999999", "26.123456"}) {
     EXPECT_EQ(parse_os_version(text), std::nullopt) << text;
   }
 }
