@@ -1,5 +1,7 @@
 #include "tables/tables.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -22,19 +24,34 @@ bool contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+/// In small letters and without blanks: people type "m1ultra".
+std::string squeezed(std::string_view text) {
+  std::string out;
+  for (const unsigned char c : text) {
+    if (c != ' ') out += static_cast<char>(std::tolower(c));
+  }
+  return out;
 }
 
-/// What a guest's CPU brand adds to the host chip's name: "Apple M1 Ultra (Virtual)".
-std::string_view without_decoration(std::string_view name) {
-  constexpr std::string_view kVirtual = " (Virtual)";
-  constexpr std::string_view kApple = "Apple ";
-  if (name.ends_with(kVirtual)) name.remove_suffix(kVirtual.size());
-  if (name.starts_with(kApple)) name.remove_prefix(kApple.size());
-  return name;
+/// Without what a guest's CPU brand adds to the host chip's name: "Apple M1 Ultra (Virtual)".
+std::string plain_chip_name(std::string_view name) {
+  constexpr std::string_view kVirtual = "(virtual)";
+  constexpr std::string_view kApple = "apple";
+  std::string plain = squeezed(name);
+  if (plain.ends_with(kVirtual)) plain.resize(plain.size() - kVirtual.size());
+  if (plain.starts_with(kApple)) plain.erase(0, kApple.size());
+  return plain;
+}
+
+/// The embedded tables are whole by themselves: what does not fit any more is the overrides' doing,
+/// whichever file it shows in.
+tl::unexpected<Diagnostic> override_fault(const TableSource& source, std::string what) {
+  std::vector<std::string> files;
+  for (const std::string& name : source.names()) {
+    if (source.is_override(name)) files.push_back(source.shown(name));
+  }
+  return fail(Fault::input, "table-reference", fmt::format("{}", fmt::join(files, ", ")),
+              "with this file the tables no longer fit together: " + std::move(what));
 }
 
 bool is_capture(const EmbeddedFile& file) {
@@ -69,10 +86,22 @@ Result<Tables> Tables::with_overrides(std::map<std::string, std::string> files,
     }
     overrides.emplace(name, std::move(text));
   }
+  if (overrides.empty()) return embedded();
   Tables tables(std::make_unique<Impl>(TableSource(std::move(overrides), std::string(directory))));
-  for (const FileReport& report : tables.validate()) {
-    if (!report.problems.empty()) return tl::unexpected(report.problems.front());
+  const TableSource& source = tables.impl_->reader.source();
+  std::vector<FileReport> reports;
+  try {
+    reports = tables.validate();
+  } catch (const std::logic_error& e) {  // a row that another file's reader counts on
+    return override_fault(source, e.what());
   }
+  const Diagnostic* first = nullptr;
+  for (const FileReport& report : reports) {
+    if (report.problems.empty()) continue;
+    if (source.is_override(report.name)) return tl::unexpected(report.problems.front());
+    if (first == nullptr) first = &report.problems.front();
+  }
+  if (first != nullptr) return override_fault(source, first->where + ": " + first->what);
   return tables;
 }
 
@@ -135,10 +164,11 @@ const FeatureSet* Tables::feature_set(std::int64_t value) const {
 }
 
 const Chip* Tables::chip(std::string_view any_name) const {
-  const std::string_view plain = without_decoration(any_name);
+  const std::string plain = plain_chip_name(any_name);
+  if (plain.empty()) return nullptr;
   return find_row(chips(), [&](const Chip& row) {
-    return same_letters(row.name, plain) || (!row.gpu_name.empty() && row.gpu_name == any_name) ||
-           (!row.cpu_brand.empty() && row.cpu_brand == any_name);
+    return squeezed(row.name) == plain || plain_chip_name(row.gpu_name) == plain ||
+           plain_chip_name(row.cpu_brand) == plain;
   });
 }
 

@@ -1,10 +1,14 @@
 // Checks of the table files: each against its schema, then the references between them.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tables/app_release.h"
 #include "tables/tables_impl.h"
 
 namespace metaldoctor {
@@ -131,6 +135,22 @@ void check_features(const Tables& tables, Problems& problems) {
   }
 }
 
+constexpr std::array<std::string_view, 3> kLimitWords{"no limit", "varies", "not available"};
+
+/// Numbers, the words that Apple's tables use in place of one, and tile sizes ("32x16").
+bool is_limit(const Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number >= 0;
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return !is_known(value);
+  if (std::find(kLimitWords.begin(), kLimitWords.end(), *text) != kLimitWords.end()) return true;
+  const std::size_t by = text->find('x');
+  const auto digits = [](std::string_view part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return by != std::string::npos && digits(std::string_view(*text).substr(0, by)) &&
+         digits(std::string_view(*text).substr(by + 1));
+}
+
 void check_limits(const Tables& tables, Problems& problems) {
   std::set<std::string> seen;
   std::size_t i = 0;
@@ -140,9 +160,22 @@ void check_limits(const Tables& tables, Problems& problems) {
     for (const auto& [family, value] : limit.values) {
       problems.reference(tables.family(family) != nullptr, row_pointer(i, "/values/" + family),
                          "family", family);
+      if (!is_limit(value)) {
+        problems.add("table-type", row_pointer(i, "/values/" + family),
+                     fmt::format("{} is no limit: expected a number of at least 0, a size such as "
+                                 "'32x32', or one of {}",
+                                 to_string(value), fmt::join(kLimitWords, ", ")));
+      }
     }
     ++i;
   }
+}
+
+bool is_of_type(const Value& value, AnswerType type) {
+  if (!is_known(value)) return true;
+  if (type == AnswerType::boolean) return std::holds_alternative<bool>(value);
+  if (type == AnswerType::integer) return std::holds_alternative<std::int64_t>(value);
+  return std::holds_alternative<std::string>(value);
 }
 
 void check_known(const Tables& tables, const Query& query, std::size_t i, Problems& problems) {
@@ -199,6 +232,12 @@ void check_hazards(const Tables& tables, Problems& problems) {
       if (answer.query == "*") continue;
       check_query_of(tables, answer.query, row_pointer(i, "/answers"), problems);
       const Query* query = tables.query(answer.query);
+      if (query != nullptr && answer.argument) {
+        const bool listed = std::find(query->known_arguments.begin(), query->known_arguments.end(),
+                                      *answer.argument) != query->known_arguments.end();
+        problems.reference(listed, row_pointer(i, "/answers"), "argument",
+                           to_string(QueryKey{answer.query, {*answer.argument}}));
+      }
       if (query != nullptr && !query->overridable) {
         problems.add("table-reference", row_pointer(i, "/answers"),
                      fmt::format("'{}' cannot be overridden", answer.query));
@@ -210,6 +249,9 @@ void check_hazards(const Tables& tables, Problems& problems) {
     }
     for (const std::string& selector : hazard.or_gate_sends) {
       check_query_of(tables, selector, row_pointer(i, "/or_gate_sends"), problems);
+    }
+    if (hazard.os_from && hazard.os_to && !(*hazard.os_from < *hazard.os_to)) {
+      problems.add("table-version", row_pointer(i, "/os"), "'from' must be before 'to'");
     }
     const bool by_program = hazard.scope == Hazard::Scope::program;
     const bool names_any = !hazard.programs.empty() || !hazard.or_gate_sends.empty();
@@ -237,6 +279,10 @@ void check_paravirtual(const Tables& tables, Problems& problems) {
     const auto key = tables.canonical(row.answer.key);
     problems.reference(key && *key == row.answer.key, row_pointer(i, "/query"), "query",
                        to_string(row.answer.key));
+    const Query* query = tables.query(row.answer.key.query);
+    if (query != nullptr && !is_of_type(row.answer.value, query->type)) {
+      problems.add("table-type", row_pointer(i, "/answer"), "not of the query's type");
+    }
     if (is_known(row.answer.value) == (row.provenance.evidence == Evidence::unknown)) {
       problems.add("table-evidence", row_pointer(i, "/evidence"),
                    "an unknown answer has evidence unknown, and only it");
@@ -287,6 +333,64 @@ void check_id(const std::string& id, const std::string& pointer, Problems& probl
     problems.add("table-id", pointer, fmt::format("'{}' has a blank or one of @/:=,", id));
 }
 
+/// "app@range", one step: what an included range includes would be lost without a word.
+void check_includes(const Tables& tables, const AppRange& range, const std::string& pointer,
+                    Problems& problems) {
+  for (const std::string& spec : range.includes) {
+    const App* other = tables.app(spec.substr(0, spec.find('@')));
+    const AppRange* included = other != nullptr ? TableReader::app_range(*other, spec) : nullptr;
+    problems.reference(included != nullptr, pointer, "range", spec);
+    if (included != nullptr && !included->includes.empty()) {
+      problems.add("table-reference", pointer,
+                   fmt::format("'{}' includes another range itself", spec));
+    }
+  }
+}
+
+/// Numbers that can be compared, each span after the one before it.
+void check_spans(const App& app, const ReleaseLine& line, const std::string& pointer,
+                 Problems& problems) {
+  std::string last;
+  std::size_t i = 0;
+  for (const ReleaseLine::Span& span : line.spans) {
+    const std::string at = fmt::format("{}/spans/{}", pointer, i);
+    const bool known = std::any_of(app.ranges.begin(), app.ranges.end(),
+                                   [&](const AppRange& range) { return range.id == span.range; });
+    problems.reference(known, at + "/range", "range", span.range);
+    for (const std::string& bound : {span.from, span.to}) {
+      if (!bound.empty() && !is_release_number(bound)) {
+        problems.add("table-release", at, fmt::format("'{}' is no release number", bound));
+      }
+    }
+    const bool open_inside = (span.from.empty() && i > 0) ||
+                             (span.to.empty() && i + 1 < line.spans.size()) ||
+                             (span.from.empty() && span.to.empty());
+    const bool in_order = (last.empty() || release_before(last, span.from)) &&
+                          (span.from.empty() || span.to.empty() || span.from == span.to ||
+                           release_before(span.from, span.to));
+    if (open_inside || !in_order) {
+      problems.add("table-release", at, "spans go from old to new, open only at their two ends");
+    }
+    last = span.to;
+    ++i;
+  }
+}
+
+void check_releases(const App& app, Problems& problems) {
+  std::set<std::string> programs;
+  std::size_t i = 0;
+  for (const ReleaseLine& line : app.releases) {
+    const std::string pointer = fmt::format("/releases/{}", i++);
+    for (const std::string& program : line.programs) {
+      problems.unique(programs, program, pointer + "/programs");
+      const bool is_name = program == app.id || std::find(app.aliases.begin(), app.aliases.end(),
+                                                          program) != app.aliases.end();
+      problems.reference(is_name, pointer + "/programs", "name of this app", program);
+    }
+    check_spans(app, line, pointer, problems);
+  }
+}
+
 void check_ranges(const Tables& tables, const App& app, std::set<std::string>& ids,
                   Problems& problems) {
   std::size_t i = 0;
@@ -297,14 +401,18 @@ void check_ranges(const Tables& tables, const App& app, std::set<std::string>& i
       problems.unique(ids, alias, row_pointer(i, "/aliases"));
       check_id(alias, row_pointer(i, "/aliases"), problems);
     }
+    check_includes(tables, range, row_pointer(i, "/includes"), problems);
     for (const QueryKey& ask : range.asks) {
       check_query_of(tables, ask.query, row_pointer(i, "/asks"), problems);
     }
     std::set<std::string> rules;
     std::size_t k = 0;
     for (const Rule& rule : range.rules) {
-      const std::string pointer = row_pointer(i, fmt::format("/rules/{}", k++));
-      problems.unique(rules, rule.id, pointer + "/id");
+      const bool own = rule.included_from.empty();  // the others are checked where they are written
+      const std::string pointer =
+          row_pointer(i, own ? fmt::format("/rules/{}", k++) : std::string("/includes"));
+      problems.unique(rules, rule.id, own ? pointer + "/id" : pointer);
+      if (!own) continue;
       check_id(rule.id, pointer + "/id", problems);
       check_atoms(tables, rule, pointer + "/predicate", problems);
     }
@@ -324,6 +432,7 @@ void check_app(const Tables& tables, Problems& problems) {
   }
   std::set<std::string> ids;
   check_ranges(tables, *app, ids, problems);
+  check_releases(*app, problems);
   std::size_t i = 0;
   for (const Marker& marker : app->markers) {
     const std::string pointer = fmt::format("/markers/{}", i++);
@@ -402,6 +511,14 @@ std::optional<Json> check_file(const TableSource& source, TableReader& reader, F
     return std::nullopt;
   }
   report.rows = document->at("rows").size();
+  if (report.rows == 0) {  // a table without rows would switch off what it stands for, unseen
+    report.problems.push_back({source.is_override(report.name) ? Fault::input : Fault::bug,
+                               "table-empty",
+                               source.shown(report.name) + ": /rows",
+                               "the table has no rows",
+                               {}});
+    return std::nullopt;
+  }
   if (table_kind(report.name) == "table.app") {
     if (auto app = reader.app(report.name); !app) {
       report.problems.push_back(app.error());

@@ -41,14 +41,15 @@ TEST(Tables, EveryEmbeddedFileIsValid) {
 TEST(Tables, FindsChipsByAnyName) {
   const Tables tables = embedded();
   for (const std::string_view name :
-       {"M1 Ultra", "m1 ultra", "Apple M1 Ultra", "Apple M1 Ultra (Virtual)"}) {
+       {"M1 Ultra", "m1 ultra", "Apple M1 Ultra", "Apple M1 Ultra (Virtual)", "m1ultra",
+        "apple m1  ultra (virtual)", "M1 Ultra "}) {
     ASSERT_NE(tables.chip(name), nullptr) << name;
     EXPECT_EQ(tables.chip(name)->name, "M1 Ultra");
   }
   EXPECT_EQ(tables.chip("Apple M1 (Virtual)")->name, "M1");
   EXPECT_EQ(tables.chip("Apple A18 Pro (Virtual)")->family, "Apple9");
-  for (const std::string_view name :
-       {"", "M", "M99", "Apple Paravirtual device", "Apple", "M1 Ultra ", "Intel(R) Core(TM) i7"}) {
+  for (const std::string_view name : {"", "M", "M99", "Apple Paravirtual device", "Apple",
+                                      "Apple (Virtual)", " ", "Intel(R) Core(TM) i7"}) {
     EXPECT_EQ(tables.chip(name), nullptr) << name;
   }
 }
@@ -219,6 +220,27 @@ INSTANTIATE_TEST_SUITE_P(
                "mine/apps/skia.json: /id"},
         Broken{"range_id", "apps/skia.json", "\"id\": \"2022\"", "\"id\": \"20 22\"", "table-id",
                "mine/apps/skia.json: /rows/0/id"},
+        Broken{"include_range", "apps/ollama.json", "ggml-metal@G5", "ggml-metal@G55",
+               "table-reference", "mine/apps/ollama.json: /rows/2/includes"},
+        Broken{"include_app", "apps/ollama.json", "ggml-metal@G5", "ggml@G5", "table-reference",
+               "mine/apps/ollama.json: /rows/2/includes"},
+        Broken{"release_range", "apps/mlx.json", "{\"range\": \"0.19.1\"", "{\"range\": \"0.19.0\"",
+               "table-reference", "mine/apps/mlx.json: /releases/0/spans/1"},
+        Broken{"release_order", "apps/mlx.json", "\"to\": \"0.22.0\"", "\"to\": \"0.23.0\"",
+               "table-release", "mine/apps/mlx.json: /releases/0/spans/3"},
+        Broken{"release_number", "apps/mlx.json", "\"to\": \"0.22.0\"", "\"to\": \"0.22.x\"",
+               "table-release", "mine/apps/mlx.json: /releases/0/spans/2"},
+        Broken{"release_program", "apps/mlx.json", "[\"mlx\", \"libmlx\"]", "[\"mlx3\"]",
+               "table-reference", "mine/apps/mlx.json: /releases/0/programs"},
+        Broken{"hazard_argument", "hazards.json", "\"argument\": 5001", "\"argument\": -1",
+               "table-reference", "mine/hazards.json: /rows/0/answers"},
+        Broken{"hazard_os", "hazards.json", "{\"from\": \"15.0\"}",
+               "{\"from\": \"26.0\", \"to\": \"15.0\"}", "table-version",
+               "mine/hazards.json: /rows/"},
+        Broken{"paravirtual_type", "paravirtual.json", "\"answer\": true", "\"answer\": \"x\"",
+               "table-type", "mine/paravirtual.json: /rows/"},
+        Broken{"limit_word", "limits.json", "\"no limit\"", "\"lots\"", "table-type",
+               "mine/limits.json: /rows/"},
         Broken{"unknown_without_evidence", "paravirtual.json", "\"answer\": 32768",
                "\"answer\": null", "table-evidence", "mine/paravirtual.json: /rows/"}),
     [](const auto& info) { return info.param.name; });
@@ -236,6 +258,35 @@ TEST(TableOverrides, AReferenceThatAnOverrideBreaksElsewhereIsFound) {
   const auto tables = Tables::with_overrides({{"queries.json", text}}, "mine");
   ASSERT_FALSE(tables.has_value());
   EXPECT_EQ(tables.error().code, "table-reference");
+  EXPECT_EQ(tables.error().fault, Fault::input);
+  EXPECT_THAT(tables.error().where, HasSubstr("mine/queries.json"));
+}
+
+TEST(TableOverrides, FewerRowsThanOthersNeedNameTheOverride) {
+  for (const std::string_view name :
+       {"families.json", "queries.json", "chips.json", "features.json", "limits.json",
+        "feature-sets.json", "paravirtual.json", "verdicts.json", "log-grammars.json",
+        "hazards.json"}) {
+    for (const std::size_t rows : {std::size_t{0}, std::size_t{3}}) {
+      auto json = *parse_json(embedded_text(name), name);
+      while (json.at("rows").size() > rows) json.at("rows").erase(json.at("rows").size() - 1);
+      const auto tables = Tables::with_overrides({{std::string(name), json.dump()}}, "mine");
+      if (tables.has_value()) {
+        EXPECT_GT(rows, 0u) << name;
+        continue;
+      }
+      EXPECT_EQ(tables.error().fault, Fault::input) << name;
+      EXPECT_THAT(tables.error().where, HasSubstr("mine/" + std::string(name)));
+    }
+  }
+}
+
+TEST(TableOverrides, AQuestionWithoutItsWireNumberNamesTheOverride) {
+  const std::string text = edited(embedded_text("queries.json"), "\"wire\": 1,", "");
+  const auto tables = Tables::with_overrides({{"queries.json", text}}, "mine");
+  ASSERT_FALSE(tables.has_value());
+  EXPECT_EQ(tables.error().fault, Fault::input);
+  EXPECT_THAT(tables.error().where, HasSubstr("mine/queries.json"));
 }
 
 }  // namespace
