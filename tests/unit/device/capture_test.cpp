@@ -53,6 +53,46 @@ TEST(Capture, LogCapturesAreValidDocuments) {
   }
 }
 
+TEST(Capture, UnsignedAnswersAreNotNegative) {
+  for (const std::string_view query :
+       {"maxThreadgroupMemoryLength", "argumentBuffersSupport", "peerIndex"}) {
+    for (const std::string_view value : {"-1", "\"-1\""}) {
+      const auto capture = read(answers(answer(query, "", value)));
+      ASSERT_FALSE(capture) << query;
+      EXPECT_EQ(capture.error().fault, Fault::input);
+      EXPECT_EQ(capture.error().code, "capture-answer-range");
+    }
+  }
+}
+
+TEST(Capture, TheOsIsAVersionOrLeftOut) {
+  const auto os = [](std::string_view text) {
+    return read(fmt::format(R"({{"schema": "metaldoctor.capture/1", "device": {{"name": "x"}},
+                                "system": {{"os": "{}"}}, "answers": []}})",
+                            text));
+  };
+  for (const std::string_view text : {"26.x", "Sonoma", "macOS"}) EXPECT_FALSE(os(text)) << text;
+  for (const auto& [text, version] : {std::pair{"macOS 14.5", OsVersion{14, 5, 0}},
+                                      {"Version 26.5.2 (Build 25F84)", OsVersion{26, 5, 2}},
+                                      {"16.0", OsVersion{26, 0, 0}}}) {
+    const auto capture = os(text);
+    ASSERT_TRUE(capture) << text;
+    EXPECT_EQ(capture->os(shared_tables()).exact, version) << text;
+  }
+}
+
+TEST(Capture, WhatAFamilyImpliesIsYesByInference) {
+  const auto capture = read(answers(answer("supportsFamily:", "1003", "true") + ", " +
+                                    answer("supportsFamily:", "1001", "false")));
+  ASSERT_TRUE(capture);
+  const CapturedAnswer* implied = capture->find({"supportsFamily:", {1002}});
+  ASSERT_NE(implied, nullptr);
+  EXPECT_EQ(implied->answer.value, Value{true});
+  EXPECT_EQ(implied->evidence, Evidence::inferred);
+  EXPECT_EQ(capture->answer({"supportsFamily:", {1001}}), Value{false}) << "a no that was read";
+  EXPECT_FALSE(is_known(capture->answer({"supportsFamily:", {1004}})));
+}
+
 TEST(Capture, LargeIntegersAreDecimalStrings) {
   Capture capture;
   capture.answers.push_back(

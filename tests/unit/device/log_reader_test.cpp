@@ -148,6 +148,7 @@ TEST(LogReader, DressMakesNoDifference) {
                              "2024-07-22T10:00:00.1234567Z ggml_metal_device_init:")},
       {"process tag", with(stock, "ggml_metal_device_init:",
                            "2026-08-09 12:41:47.024 llama[27:54] ggml_metal_device_init:")},
+      {"quoted in a mail", "> " + with(stock, "\n", "\n> ")},
       {"NUL before lines", with(stock, "\n", std::string("\n\0\0\0", 4))},
       {"every line twice", with(stock, "\n", "\n")},
       {"blank lines and talk", "talk \xff\xfe\n" + with(stock, "\n", "\n\nmore talk\n")},
