@@ -96,21 +96,17 @@ void do_sync_f(Call& call) {
   call.process.call(call.arg(2), {call.arg(1)});
 }
 
-constexpr std::size_t max_queued = 10'000;
-
 /// Background work waits until somebody waits for it: run at once, a block that loops until it
 /// is told to end would never come back.
 void enqueue(Call& call, std::uint64_t work, std::uint64_t group) {
-  if (call.process.queued.size() >= max_queued)
-    return call.process.stop("budget-queue", "too many blocks are queued", call.process.caller());
   const std::uint64_t copy = copy_block(call, work);
-  if (copy) call.process.queued.push_back({invoke_of(call, copy), copy, group});
+  if (copy) call.process.queue({invoke_of(call, copy), copy, group});
 }
 void do_async(Call& call) {
   enqueue(call, call.arg(1), 0);
 }
 void do_async_f(Call& call) {
-  call.process.queued.push_back({call.arg(2), call.arg(1), 0});
+  call.process.queue({call.arg(2), call.arg(1), 0});
 }
 void do_group_async(Call& call) {
   enqueue(call, call.arg(2), call.arg(0));

@@ -101,14 +101,16 @@ void do_memset_pattern(Call& call) {
       call.fault("cannot be filled", call.arg(0));
 }
 void do_memcmp(Call& call) {
+  GuestBytes a(call, call.arg(0)), b(call, call.arg(1));
   int result = 0;
-  for (std::uint64_t i = 0; i < call.arg(2) && result == 0 && !call.process.stopped(); ++i)
-    result = call.load<std::uint8_t>(call.arg(0) + i) - call.load<std::uint8_t>(call.arg(1) + i);
+  for (std::uint64_t i = 0; i < call.arg(2) && result == 0 && a.ok(); ++i)
+    result = a.next() - b.next();
   call.returns(static_cast<std::uint64_t>(static_cast<std::int64_t>(result)));
 }
 void do_memchr(Call& call) {
-  for (std::uint64_t i = 0; i < call.arg(2) && !call.process.stopped(); ++i)
-    if (call.load<std::uint8_t>(call.arg(0) + i) == static_cast<std::uint8_t>(call.arg(1)))
+  GuestBytes bytes(call, call.arg(0));
+  for (std::uint64_t i = 0; i < call.arg(2) && bytes.ok(); ++i)
+    if (bytes.next() == static_cast<std::uint8_t>(call.arg(1)))
       return call.returns(call.arg(0) + i);
   call.returns(0);
 }

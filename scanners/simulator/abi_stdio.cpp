@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t minus_one = ~std::uint64_t{0};
 constexpr std::uint64_t descriptor_at = 0x12;  // FILE::_file, see make_datum
-constexpr std::size_t max_file = std::size_t{16} << 20;
+constexpr std::size_t max_file = std::size_t{1} << 20;
 enum Errno : std::int32_t { enoent = 2, ebadf = 9, einval = 22 };
 enum Flags : std::uint64_t { write_only = 1, read_write = 2, truncate = 0x400, create = 0x200 };
 
@@ -40,7 +40,8 @@ int descriptor_of(Call& call, std::uint64_t file) {
 }
 
 std::optional<std::string> bytes_of(Call& call, std::uint64_t address, std::uint64_t size) {
-  if (size > max_file) return std::nullopt;
+  constexpr std::uint64_t most = std::uint64_t{16} << 20;
+  if (size > most) return std::nullopt;
   std::string bytes(size, '\0');
   if (!call.process.memory.read(address, {reinterpret_cast<std::uint8_t*>(bytes.data()), size}))
     return std::nullopt;
@@ -157,6 +158,8 @@ int open_file(Process& process, const std::string& path, std::uint64_t flags) {
   const bool writes = flags & (write_only | read_write | create);
   if (!writes && !process.request.files.contains(path) && !process.files_written.contains(path))
     return -1;
+  constexpr std::size_t most = 256;
+  if (process.open_files.size() >= most || process.files_written.size() >= most) return -1;
   if (writes) {
     std::string& file = process.files_written[path];
     if (flags & truncate) file.clear();

@@ -27,17 +27,18 @@ void do_strlen(Call& call) {
   call.returns(call.text(0).size());
 }
 void do_strnlen(Call& call) {
+  GuestBytes bytes(call, call.arg(0));
   std::uint64_t size = 0;
-  while (size < call.arg(1) && !call.process.stopped() && call.load<char>(call.arg(0) + size))
-    ++size;
+  while (size < call.arg(1) && bytes.next() && bytes.ok()) ++size;
   call.returns(size);
 }
 template <bool Fold, bool Bounded>
 void do_compare(Call& call) {
   const std::uint64_t limit = Bounded ? call.arg(2) : ~std::uint64_t{0};
+  GuestBytes first(call, call.arg(0)), second(call, call.arg(1));
   int difference = 0;
-  for (std::uint64_t i = 0; i < limit && !call.process.stopped(); ++i) {
-    char a = call.load<char>(call.arg(0) + i), b = call.load<char>(call.arg(1) + i);
+  for (std::uint64_t i = 0; i < limit && first.ok(); ++i) {
+    char a = static_cast<char>(first.next()), b = static_cast<char>(second.next());
     if (Fold) {
       a = lower(a);
       b = lower(b);

@@ -21,8 +21,12 @@ void do_getenv(Call& call) {
   if (!text) text = process.objc.text(found->second);
   call.returns(text);
 }
+constexpr std::size_t max_variables = 4096, max_variable = std::size_t{64} << 10;
+
 void do_setenv(Call& call) {
   const std::string name = call.text(0), value = call.text(1);
+  if (call.process.environment.size() >= max_variables || name.size() + value.size() > max_variable)
+    return call.returns(minus_one);
   if (call.arg(2) || !call.process.environment.contains(name))
     call.process.environment[name] = value;
   call.returns(0);
@@ -34,7 +38,8 @@ void do_unsetenv(Call& call) {
 void do_putenv(Call& call) {
   const std::string text = call.text(0);
   const auto equals = text.find('=');
-  if (equals != std::string::npos)
+  if (equals != std::string::npos && text.size() <= max_variable &&
+      call.process.environment.size() < max_variables)
     call.process.environment[text.substr(0, equals)] = text.substr(equals + 1);
   call.returns(0);
 }
@@ -169,7 +174,9 @@ void do_exit(Call& call) {
 void do_quick_exit(Call& call) {
   call.process.exit(static_cast<int>(call.arg(0)) & 0xff);
 }
-void do_atexit(Call& call) {  // atexit(f), __cxa_atexit(f, argument, dso)
+void do_atexit(Call& call) {
+  if (!call.process.charge(16)) return;
+  // atexit(f), __cxa_atexit(f, argument, dso)
   call.process.at_exit.emplace_back(call.arg(0), call.trap.name == "_atexit" ? 0 : call.arg(1));
   call.returns(0);
 }
@@ -183,7 +190,7 @@ void do_pthread_create(Call& call) {
   Process& process = call.process;
   process.assume("threads run only when they are joined");
   const std::uint64_t handle = process.next_handle++;
-  process.queued.push_back({call.arg(2), call.arg(3), handle});
+  process.queue({call.arg(2), call.arg(3), handle});
   call.store(call.arg(0), handle);
   call.returns(0);
 }
@@ -205,9 +212,11 @@ void do_key_create(Call& call) {
   call.returns(0);
 }
 void do_getspecific(Call& call) {
-  call.returns(call.process.thread_values[call.arg(0)]);
+  const auto found = call.process.thread_values.find(call.arg(0));
+  call.returns(found == call.process.thread_values.end() ? 0 : found->second);
 }
 void do_setspecific(Call& call) {
+  if (!call.process.charge(64)) return;
   call.process.thread_values[call.arg(0)] = call.arg(1);
   call.returns(0);
 }

@@ -69,6 +69,7 @@ void contains(Call& call) {
 /// arrayWithObjects:count:, initWithObjects:count:
 void array_with(Call& call) {
   if (call.arg(3) > max_items) return call.fault("holds too many objects", call.arg(2));
+  if (!call.process.charge(call.arg(3) * 8)) return;
   ObjcObject* made = call.process.new_object("NSMutableArray", "NSArray");
   for (std::uint64_t i = 0; i < call.arg(3) && !call.process.stopped(); ++i)
     made->items.push_back(call.load<std::uint64_t>(call.arg(2) + i * 8));
@@ -111,6 +112,7 @@ void dictionary_set(Call& call) {
 /// dictionaryWithObjects:forKeys:count:
 void dictionary_with(Call& call) {
   if (call.arg(4) > max_items) return call.fault("holds too many objects", call.arg(2));
+  if (!call.process.charge(call.arg(4) * 16)) return;
   ObjcObject* made = call.process.new_object("NSMutableDictionary", "NSDictionary");
   for (std::uint64_t i = 0; i < call.arg(4) && !call.process.stopped(); ++i)
     made->entries.emplace_back(call.load<std::uint64_t>(call.arg(3) + i * 8),
@@ -126,6 +128,7 @@ void dictionary_keys(Call& call) {
   ObjcObject* self = self_of(call);
   if (!self) return;
   const auto entries = self->entries;
+  if (!call.process.charge(entries.size() * 8)) return;
   ObjcObject* made = call.process.new_object("NSMutableArray", "allKeys");
   for (const auto& [key, value] : entries) made->items.push_back(key);
   call.returns(made->address);

@@ -14,9 +14,9 @@ using Line = SimDifference::Line;
 constexpr std::uint64_t word = 8;
 constexpr std::size_t max_listed = 10'000;
 
-/// All bytes of one object that a run wrote.
+/// All bytes of one object that a run wrote, by offset.
 struct Written {
-  std::map<std::uint64_t, std::uint8_t> bytes;
+  std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
   std::map<std::uint64_t, std::string> pointers;
 };
 using Objects = std::map<std::string, Written>;
@@ -26,9 +26,10 @@ Objects objects_of(const Trace& trace) {
   for (const SimWrite& write : trace.writes) {
     Written& written = objects[write.object];
     for (std::size_t i = 0; i < write.bytes.size(); ++i)
-      written.bytes.emplace_hint(written.bytes.end(), write.offset + i, write.bytes[i]);
+      written.bytes.emplace_back(write.offset + i, write.bytes[i]);
     written.pointers.insert(write.pointers.begin(), write.pointers.end());
   }
+  for (auto& [object, written] : objects) std::ranges::sort(written.bytes);
   return objects;
 }
 
@@ -36,31 +37,30 @@ std::string place(const std::string& object, std::uint64_t offset) {
   return fmt::format("{}+{:#x}", object, offset);
 }
 
-std::string shown(const Written& written, std::uint64_t offset) {
-  const auto found = written.bytes.find(offset);
-  return found == written.bytes.end() ? "-" : fmt::format("{:02x}", found->second);
+std::string shown(std::optional<std::uint8_t> byte) {
+  return byte ? fmt::format("{:02x}", *byte) : "-";
 }
 
+/// Walks over the bytes of both runs side by side.
 void compare_object(const std::string& object, const Written& before, const Written& after,
                     std::vector<Byte>& out) {
-  std::set<std::uint64_t> offsets;
-  for (const auto& [offset, value] : before.bytes) offsets.insert(offset);
-  for (const auto& [offset, value] : after.bytes) offsets.insert(offset);
+  auto a = before.bytes.begin(), b = after.bytes.begin();
   std::optional<std::uint64_t> reported;  // a pointer is one difference, not eight
-  for (const std::uint64_t offset : offsets) {
-    if (out.size() >= max_listed) return;
+  while ((a != before.bytes.end() || b != after.bytes.end()) && out.size() < max_listed) {
+    const bool in_a = a != before.bytes.end() && (b == after.bytes.end() || a->first <= b->first);
+    const bool in_b = b != after.bytes.end() && (a == before.bytes.end() || b->first <= a->first);
+    const std::uint64_t offset = in_a ? a->first : b->first;
+    const auto old_byte = in_a ? std::optional(a++->second) : std::nullopt;
+    const auto new_byte = in_b ? std::optional(b++->second) : std::nullopt;
     const std::uint64_t start = offset / word * word;
     const auto old_pointer = before.pointers.find(start), new_pointer = after.pointers.find(start);
-    const bool old_is = old_pointer != before.pointers.end();
-    const bool new_is = new_pointer != after.pointers.end();
-    if (old_is && new_is) {
+    if (old_pointer != before.pointers.end() && new_pointer != after.pointers.end()) {
       if (old_pointer->second == new_pointer->second || reported == start) continue;
       out.push_back({place(object, start), old_pointer->second, new_pointer->second});
       reported = start;
-      continue;
+    } else if (old_byte != new_byte) {
+      out.push_back({place(object, offset), shown(old_byte), shown(new_byte)});
     }
-    const std::string a = shown(before, offset), b = shown(after, offset);
-    if (a != b) out.push_back({place(object, offset), a, b});
   }
 }
 

@@ -7,6 +7,9 @@
 namespace metaldoctor {
 namespace {
 
+/// A block costs the host memory too: tiny ones are counted as if they were this large.
+constexpr std::uint64_t bytes_a_block = 256;
+
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -57,6 +60,7 @@ const Region* Memory::region(std::uint64_t address) const {
 }
 
 bool Memory::read(std::uint64_t address, std::span<std::uint8_t> out) const {
+  work_ += out.size();
   while (!out.empty()) {
     const Region* from = region(address);
     if (!from || !from->protection.read) return false;
@@ -70,6 +74,7 @@ bool Memory::read(std::uint64_t address, std::span<std::uint8_t> out) const {
 }
 
 bool Memory::write(std::uint64_t address, std::span<const std::uint8_t> bytes, bool force) {
+  work_ += bytes.size();
   while (!bytes.empty()) {
     const Region* to = region(address);
     if (!to || !to->owned || !(to->protection.write || force)) return false;
@@ -84,6 +89,7 @@ bool Memory::write(std::uint64_t address, std::span<const std::uint8_t> bytes, b
 }
 
 bool Memory::move(std::uint64_t to, std::uint64_t from, std::uint64_t size) {
+  work_ += size;
   const Region* source = region(from);
   const Region* target = region(to);
   if (size == 0) return true;
@@ -104,6 +110,7 @@ bool Memory::move(std::uint64_t to, std::uint64_t from, std::uint64_t size) {
 }
 
 bool Memory::fill(std::uint64_t address, std::uint8_t value, std::uint64_t size) {
+  work_ += size;
   while (size > 0) {
     const Region* to = region(address);
     if (!to || !to->owned || !to->protection.write) return false;
@@ -118,6 +125,7 @@ bool Memory::fill(std::uint64_t address, std::uint8_t value, std::uint64_t size)
 }
 
 bool Memory::clear(std::uint64_t address, std::uint64_t size) {
+  work_ += size;
   const Region* to = region(address);
   if (!to || !to->owned || !fits(to->size, address - to->address, size)) return false;
   std::memset(to->host + (address - to->address), 0, size);
@@ -133,6 +141,7 @@ std::optional<std::string> Memory::cstring(std::uint64_t address, std::uint64_t 
     const auto* begin = reinterpret_cast<const char*>(from->host + (address - from->address));
     if (const void* end = std::memchr(begin, 0, left)) {
       text.append(begin, static_cast<const char*>(end));
+      work_ += text.size();
       if (text.size() > limit) return std::nullopt;
       return text;
     }
@@ -155,13 +164,16 @@ void Memory::mark_written(std::uint64_t address, std::uint64_t size) {
     }
     const std::uint64_t offset = address % page;
     const std::uint64_t step = std::min(size, page - offset);
-    for (std::uint64_t i = 0; i < step; ++i) last_marks_->set(offset + i);
+    if (step == page)
+      last_marks_->set();
+    else
+      for (std::uint64_t i = 0; i < step; ++i) last_marks_->set(offset + i);
     address += step;
     size -= step;
   }
 }
 
-std::vector<Memory::Span> Memory::written() const {
+std::vector<Memory::Span> Memory::written(std::size_t limit) const {
   std::vector<std::uint64_t> pages;
   for (const auto& [number, marks] : marks_) pages.push_back(number);
   std::ranges::sort(pages);
@@ -173,8 +185,10 @@ std::vector<Memory::Span> Memory::written() const {
       const std::uint64_t address = number * page + i;
       if (!spans.empty() && spans.back().address + spans.back().size == address)
         ++spans.back().size;
-      else
+      else if (spans.size() < limit)
         spans.push_back({address, 1});
+      else
+        return spans;
     }
   }
   return spans;
@@ -182,7 +196,9 @@ std::vector<Memory::Span> Memory::written() const {
 
 std::uint64_t Heap::allocate(std::uint64_t size, std::uint64_t alignment, const std::string& site) {
   alignment = std::max<std::uint64_t>(alignment, 16);
-  if (size > limit_ || alignment > limit_ || (alignment & (alignment - 1))) return 0;
+  if (size > limit_ || alignment > limit_ || blocks_.size() > limit_ / bytes_a_block ||
+      (alignment & (alignment - 1)))
+    return 0;
   const std::uint64_t rounded = round_up(std::max<std::uint64_t>(size, 1), 16);
   std::uint64_t address = 0;
   auto& freed = free_[rounded];

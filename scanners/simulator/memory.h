@@ -85,7 +85,10 @@ class Memory {
   struct Span {
     std::uint64_t address = 0, size = 0;
   };
-  std::vector<Span> written() const;  ///< sorted, adjacent ones joined
+  /// Sorted, adjacent ones joined, at most `limit`.
+  std::vector<Span> written(std::size_t limit) const;
+  /// Bytes that the host has read and written so far: what imports cost beside instructions.
+  std::uint64_t work() const { return work_; }
 
  private:
   using Marks = std::bitset<page>;
@@ -93,6 +96,7 @@ class Memory {
 
   std::vector<Region> regions_;  ///< sorted by address
   std::unordered_map<std::uint64_t, std::unique_ptr<Marks>> marks_;
+  mutable std::uint64_t work_ = 0;
   std::uint64_t last_page_ = 0;
   Marks* last_marks_ = nullptr;
 };

@@ -15,6 +15,8 @@ constexpr std::uint64_t program_area = 0x4000;
 constexpr std::uint64_t program_return = guest::traps + guest::traps_size - program_area;
 constexpr std::size_t max_traps = (guest::traps_size - program_area) / trap_size;
 constexpr std::uint64_t null_page = 0x4000;
+/// What imports read and write is held against the instruction budget at this rate.
+constexpr std::uint64_t bytes_an_instruction = 16;
 constexpr std::string_view class_prefix = "_OBJC_CLASS_$_";
 constexpr std::string_view metaclass_prefix = "_OBJC_METACLASS_$_";
 
@@ -233,6 +235,10 @@ bool Process::run_until(std::uint64_t return_trap, std::uint64_t stack) {
 
 void Process::enter_trap(Trap& trap) {
   ++trap.calls;
+  if (objc.full())
+    return stop("budget-objects", "no room is left for objects, selectors and texts", caller());
+  if (memory.work() / bytes_an_instruction > request.budget.instructions)
+    return stop("budget-instructions", "the budget is spent in imported functions", caller());
   Call call(*this, trap, trap.large_structure ? 1 : 0);
   if (trap.method) {
     trap.method(call);

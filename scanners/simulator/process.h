@@ -90,6 +90,8 @@ class Process {
 
   std::uint64_t allocate(std::uint64_t size, std::uint64_t alignment = 16);
   std::uint64_t allocate_text(std::string_view text);
+  /// Memory of the host's own for objects; false and a stop when it exceeds the budget.
+  bool charge(std::uint64_t bytes);
   /// A name for an address that is the same in every run: image + offset, heap block, object.
   std::string name_of(std::uint64_t address);
   /// Addresses in a text replaced by their names.
@@ -97,6 +99,7 @@ class Process {
   /// Return address of the import that is running.
   std::uint64_t caller() const { return machine.return_address(memory); }
   void print(std::string_view stream, std::string_view text);
+  void queue(const QueuedWork& work);
   void run_queued(std::uint64_t group);  ///< 0 = work of no group
 
   ObjcObject* new_object(std::string_view class_name, std::string origin);
@@ -142,6 +145,7 @@ class Process {
   std::array<std::uint64_t, 5> return_traps_{};
   Trap program_trap_;
   unsigned depth_ = 0;
+  std::uint64_t charged_ = 0;
   std::vector<std::uint64_t> results_;
 };
 

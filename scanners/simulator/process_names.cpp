@@ -17,6 +17,13 @@ std::uint64_t Process::allocate(std::uint64_t size, std::uint64_t alignment) {
   return address;
 }
 
+bool Process::charge(std::uint64_t bytes) {
+  charged_ += bytes;
+  if (charged_ <= request.budget.memory) return true;
+  stop("budget-memory", "texts and collections exceed the memory budget", caller());
+  return false;
+}
+
 std::uint64_t Process::allocate_text(std::string_view text) {
   const std::uint64_t address = allocate(text.size() + 1);
   if (!address) return 0;
@@ -88,6 +95,7 @@ ObjcObject* Process::new_object(std::string_view class_name, std::string origin)
 
 std::uint64_t Process::new_string(std::string text) {
   constexpr std::size_t shown = 40;
+  if (!charge(text.size())) text.clear();
   ObjcObject* made = new_object("NSString", fmt::format("'{}'", text.substr(0, shown)));
   made->text = std::move(text);
   return made->address;
@@ -108,6 +116,13 @@ std::optional<std::string> Process::string_of(std::uint64_t object) {
   if (!memory.read(*characters, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
     return std::nullopt;
   return text;
+}
+
+void Process::queue(const QueuedWork& work) {
+  constexpr std::size_t most = 10'000;
+  if (queued.size() >= most)
+    return stop("budget-queue", fmt::format("more than {} blocks wait", most), caller());
+  queued.push_back(work);
 }
 
 void Process::run_queued(std::uint64_t group) {

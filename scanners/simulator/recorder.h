@@ -24,9 +24,13 @@ class Recorder {
   /// `text` may hold several lines or a part of one. False when the log budget is spent.
   bool log(const std::string& stream, std::string_view text);
   void assume(std::string text) { assumptions_.insert(std::move(text)); }
-  void event(std::string text) { events_.push_back(std::move(text)); }
+  void event(std::string text) {
+    if (events_.size() < max_events) events_.push_back(std::move(text));
+  }
   void metal_asks(std::int64_t family) { ++metal_queries_[family]; }
-  void feature(std::string name) { features_.push_back(std::move(name)); }
+  void feature(std::string name) {
+    if (features_.size() < max_events) features_.push_back(std::move(name));
+  }
 
   /// Moves everything into the trace; unfinished log lines become lines.
   template <typename Comparable>
@@ -42,6 +46,7 @@ class Recorder {
   }
 
  private:
+  static constexpr std::size_t max_events = 10'000;
   void flush_lines();
   std::vector<SimQuery> merged_queries();
 

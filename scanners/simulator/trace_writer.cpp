@@ -9,7 +9,8 @@
 namespace metaldoctor {
 namespace {
 
-constexpr std::uint64_t max_written = std::uint64_t{16} << 20;
+constexpr std::uint64_t max_written = std::uint64_t{4} << 20;
+constexpr std::size_t max_spans = 200'000;
 constexpr std::uint64_t word = 8;
 
 /// The object that holds an address, its start and its end.
@@ -48,7 +49,9 @@ void add_write(Process& process, const Holder& holder, std::uint64_t from, std::
 std::vector<SimWrite> collect_writes(Process& process) {
   std::vector<SimWrite> writes;
   std::uint64_t total = 0;
-  for (const Memory::Span& span : process.memory.written()) {
+  const auto spans = process.memory.written(max_spans);
+  if (spans.size() >= max_spans) process.assume("more memory was written than is recorded");
+  for (const Memory::Span& span : spans) {
     std::uint64_t at = span.address;
     const std::uint64_t end = span.address + span.size;
     while (at < end) {

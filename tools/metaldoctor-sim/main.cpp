@@ -145,9 +145,18 @@ int main(int argc, char** argv) {
     text = read_all(file);
   }
   MappedFiles files;
-  const auto result = run(text, input == "-" ? "stdin" : input, files);
-  if (!result) return report(result.error());
-  const std::string json = to_json(*result).dump(compact ? -1 : 2) + "\n";
+  std::string json;
+  try {
+    const auto result = run(text, input == "-" ? "stdin" : input, files);
+    if (!result) return report(result.error());
+    json = to_json(*result).dump(compact ? -1 : 2) + "\n";
+  } catch (const std::bad_alloc&) {
+    return report({Fault::input,
+                   "simulator-memory",
+                   input,
+                   "the run needs more memory than it may have",
+                   {}});
+  }
   if (output == "-") {
     std::cout << json << std::flush;
     return std::cout ? 0 : 3;

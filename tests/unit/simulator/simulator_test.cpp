@@ -37,6 +37,7 @@ constexpr Row returning[] = {
     {"background_loop", "1"},
     {"threads", "6"},
     {"sorted", "12345"},
+    {"many_variables", "4096"},
     {"unknown_import", "0"},
     {"metal_class", "1"},
     {"driver_class_before_device", "1"},
@@ -59,6 +60,10 @@ constexpr Row stopping[] = {
     {"bad_receiver", "bad-receiver: "},
     {"bad_free", "bad-free: "},
     {"chatter", "budget-log: "},
+    {"busy_imports", "budget-instructions: the budget is spent in imported functions"},
+    {"many_small", "budget-memory: "},
+    {"many_selectors", "budget-objects: "},
+    {"many_texts", "budget-memory: "},
 };
 
 class Pitfalls : public EachArchitecture {};
@@ -75,6 +80,8 @@ TEST_P(Pitfalls, Return) {
 TEST_P(Pitfalls, StopWithAName) {
   for (const Row& row : stopping) {
     SimRequest asked = request(GetParam(), row.function);
+    asked.budget.instructions = 6'000'000;
+    asked.budget.memory = std::uint64_t{32} << 20;
     asked.budget.log_bytes = 10'000;
     const Trace trace = simulated(asked).runs[0];
     EXPECT_THAT(outcome(trace), StartsWith(row.outcome)) << row.function;
