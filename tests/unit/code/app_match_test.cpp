@@ -65,7 +65,10 @@ TEST(AppMatch, RangesAreTheIntersectionOfTheMarkers) {
   const auto image = Image::read(file->slices().at(0));
   App app;
   app.id = "app";
-  for (const char* id : {"A", "B", "C", "D"}) app.ranges.push_back({id, "", {}, {}, {}, "", {}});
+  for (const char* id : {"A", "B", "C", "D"}) {
+    app.ranges.emplace_back();
+    app.ranges.back().id = id;
+  }
   struct Case {
     std::string what;
     std::vector<Marker> markers;
