@@ -235,10 +235,6 @@ bool Process::run_until(std::uint64_t return_trap, std::uint64_t stack) {
 
 void Process::enter_trap(Trap& trap) {
   ++trap.calls;
-  if (objc.full())
-    return stop("budget-objects", "no room is left for objects, selectors and texts", caller());
-  if (memory.work() / bytes_an_instruction > request.budget.instructions)
-    return stop("budget-instructions", "the budget is spent in imported functions", caller());
   Call call(*this, trap, trap.large_structure ? 1 : 0);
   if (trap.method) {
     trap.method(call);
@@ -247,6 +243,10 @@ void Process::enter_trap(Trap& trap) {
   } else {
     call.returns(trap.function ? trap.function->value : 0);
   }
+  if (objc.full())
+    stop("budget-objects", "no room is left for objects, selectors and texts", caller());
+  if (memory.work() / bytes_an_instruction > request.budget.instructions)
+    stop("budget-instructions", "the budget is spent in imported functions", caller());
   if (!stopped() && !call.jumped()) machine.leave(memory);
 }
 
