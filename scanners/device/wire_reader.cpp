@@ -289,7 +289,13 @@ bool JournalProcess::took_hold() const {
 Result<ProbeOutput> read_probe(const Tables& tables, std::string_view text, std::string_view name) {
   auto lines = read_wire(text, "probe", name);
   if (!lines) return tl::unexpected(lines.error());
-  return ProbeReader(tables, name).read(std::move(*lines));
+  auto output = ProbeReader(tables, name).read(std::move(*lines));
+  // What a document must hold (ranges, a macOS that can be read) is checked in one place.
+  for (const Capture& capture : output.devices) {
+    const auto checked = read_capture(tables, to_json(capture).dump(), name);
+    if (!checked) return tl::unexpected(checked.error());
+  }
+  return output;
 }
 
 Result<Journal> read_journal(const Tables& tables, std::string_view text, std::string_view name) {

@@ -1,7 +1,8 @@
 // Times whole processes against a reference process, interleaved within one run so that load on
 // the machine hits both alike, and prints medians, their ratio, and peak memory.
 //   process_bench ROUNDS REFERENCE -- NAME LIMIT COMMAND... [-- NAME LIMIT COMMAND...]...
-// LIMIT is the ratio that is aimed at (0 = none). REFERENCE is one shell word list, split at spaces.
+// LIMIT is the ratio that is aimed at (0 = none). REFERENCE is one shell word list, split at
+// spaces.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>

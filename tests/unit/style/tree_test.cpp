@@ -73,7 +73,8 @@ std::vector<std::string> upward_includes(const std::vector<SourceFile>& files) {
 std::vector<std::string> stray_llvm_includes(const std::vector<SourceFile>& files) {
   std::vector<std::string> found;
   for (const SourceFile& file : files) {
-    if (file.path.starts_with("scanners/macho/") || file.path.starts_with("scanners/code/")) continue;
+    if (file.path.starts_with("scanners/macho/") || file.path.starts_with("scanners/code/"))
+      continue;
     for (const std::string& line : file.lines) {
       if (line.starts_with("#include") && line.find("llvm/") != std::string::npos) {
         found.push_back(file.path + ": " + line);
@@ -104,13 +105,17 @@ std::vector<std::string> long_functions(const std::vector<SourceFile>& files) {
   return found;
 }
 
-TEST(Tree, IncludesGoOneWay) { EXPECT_EQ(upward_includes(sources()), std::vector<std::string>{}); }
+TEST(Tree, IncludesGoOneWay) {
+  EXPECT_EQ(upward_includes(sources()), std::vector<std::string>{});
+}
 
 TEST(Tree, LlvmStaysInItsScanners) {
   EXPECT_EQ(stray_llvm_includes(sources()), std::vector<std::string>{});
 }
 
-TEST(Tree, FunctionsAreShort) { EXPECT_EQ(long_functions(sources()), std::vector<std::string>{}); }
+TEST(Tree, FunctionsAreShort) {
+  EXPECT_EQ(long_functions(sources()), std::vector<std::string>{});
+}
 
 TEST(Tree, FilesAreShort) {
   for (const SourceFile& file : sources()) {
