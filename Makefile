@@ -6,9 +6,9 @@ FUZZ_SECONDS ?= 60
 BUILD := build/release
 
 demo: build
-	@$(BUILD)/tools/metaldoctor/metaldoctor scan --capture cua-2026-08-stock || [ $$? -eq 1 ]
+	@$(BUILD)/bin/metaldoctor scan --capture cua-2026-08-stock || [ $$? -eq 1 ]
 	@echo
-	@$(BUILD)/tools/metaldoctor/metaldoctor recommend --app llama.cpp --capture cua-2026-08-stock
+	@$(BUILD)/bin/metaldoctor recommend --app llama.cpp --capture cua-2026-08-stock
 
 test: build
 	@ctest --preset release -j 2
@@ -38,7 +38,7 @@ bench: build
 	@tests/bench/run $(BUILD)
 
 golden: build
-	@tests/cli/golden --update $(BUILD)/tools/metaldoctor/metaldoctor
+	@tests/cli/golden --update $(BUILD)/bin/metaldoctor
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs clang-format-22 -i

@@ -122,11 +122,12 @@ void Verifier::profile(const Profile* expected) {
       problems.push_back("the embedded changes are not those of the expected profile");
     }
   }
-  add("profile", std::move(problems),
-      report_.is_template
-          ? "a template: configured by the environment of each process"
-          : fmt::format("{} changed answers, bound: {}", report_.profile->changes.size(),
-                        shim::kBoundNames[static_cast<int>(report_.profile->bound)]));
+  std::string good = "a template: configured by the environment of each process";
+  if (report_.profile) {
+    good = fmt::format("{} changed answers, bound: {}", report_.profile->changes.size(),
+                       shim::kBoundNames[static_cast<int>(report_.profile->bound)]);
+  }
+  add("profile", std::move(problems), std::move(good));
 }
 
 /// The strongest check: made again from the profile it holds, the library has the same bytes.

@@ -3,6 +3,9 @@ add_library(metaldoctor_options INTERFACE)
 target_include_directories(metaldoctor_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(metaldoctor_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Wconversion -Wno-sign-conversion>)
+# An empty optional or an index past the end stops the program, in Release too: the files read here
+# are not trusted, and an optimised build must not pass where the standard leaves it undefined.
+target_compile_definitions(metaldoctor_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(METALDOCTOR_WERROR)
   target_compile_options(metaldoctor_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

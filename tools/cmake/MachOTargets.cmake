@@ -3,8 +3,8 @@
 #
 # metaldoctor_macho(<name> TYPE dylib|executable SOURCES <file>... [ARCHS arm64 x86_64]
 #                   [DEFINES X=Y...] [LINK <ld option>...] [INCLUDES <dir>...] [DEPENDS <file>...]
-#                   [SIGNED_AS <file name>])
-# gives a target <name> that makes ${CMAKE_CURRENT_BINARY_DIR}/<name>: thin for one architecture,
+#                   [SIGNED_AS <file name>] [OUTPUT_DIRECTORY <dir>])
+# gives a target <name> that makes ${CMAKE_CURRENT_BINARY_DIR}/<name>, or one in <dir>: thin for one architecture,
 # universal for several, signed ad hoc by the linker. The path is the property MACHO_FILE.
 # SIGNED_AS is the name in the signature and the install name; the default is <name>.
 #
@@ -30,12 +30,15 @@ set(METALDOCTOR_MACHO_FLAGS -std=c++20 -Os -ffreestanding -fno-exceptions -fno-r
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 function(metaldoctor_macho name)
-  cmake_parse_arguments(ARG "" "TYPE;SIGNED_AS" "SOURCES;ARCHS;DEFINES;LINK;INCLUDES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TYPE;SIGNED_AS;OUTPUT_DIRECTORY" "SOURCES;ARCHS;DEFINES;LINK;INCLUDES;DEPENDS" ${ARGN})
   if(NOT ARG_ARCHS)
     set(ARG_ARCHS arm64 x86_64)
   endif()
   if(NOT ARG_SIGNED_AS)
     set(ARG_SIGNED_AS ${name})
+  endif()
+  if(NOT ARG_OUTPUT_DIRECTORY)
+    set(ARG_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   endif()
   list(TRANSFORM ARG_DEFINES PREPEND -D)
   list(TRANSFORM ARG_INCLUDES PREPEND -I)
@@ -73,7 +76,8 @@ function(metaldoctor_macho name)
       DEPENDS ${objects} ${stubs} VERBATIM)
     list(APPEND thin_files ${dir}/${ARG_SIGNED_AS})
   endforeach()
-  set(file ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  file(MAKE_DIRECTORY ${ARG_OUTPUT_DIRECTORY})
+  set(file ${ARG_OUTPUT_DIRECTORY}/${name})
   add_custom_command(OUTPUT ${file}
     COMMAND ${METALDOCTOR_MACHO_LIPO} -create ${thin_files} -output ${file}
     DEPENDS ${thin_files} VERBATIM)
