@@ -48,6 +48,9 @@ Result<Verdict> read_verdict(const Json& row);
 Result<ParavirtualAnswer> read_paravirtual(const Json& row);
 Result<Observation> read_observation(const Json& row);
 Result<LogGrammar> read_log_grammar(const Json& row);
+Result<PreflightRow> read_preflight_row(const Json& row);
+Result<SystemPlace> read_system_place(const Json& row);
+Result<Launcher> read_launcher(const Json& row);
 Result<App> read_app(const Json& file);
 
 /// Shared pieces of rows.

@@ -148,6 +148,15 @@ const std::vector<Observation>& Tables::observations() const {
 const std::vector<LogGrammar>& Tables::log_grammars() const {
   return impl_->part(impl_->log_grammars, "log-grammars.json", "rows", read_log_grammar);
 }
+const std::vector<PreflightRow>& Tables::preflight_rows() const {
+  return impl_->part(impl_->preflight_rows, "preflight.json", "rows", read_preflight_row);
+}
+const std::vector<SystemPlace>& Tables::system_places() const {
+  return impl_->part(impl_->system_places, "preflight.json", "places", read_system_place);
+}
+const std::vector<Launcher>& Tables::launchers() const {
+  return impl_->part(impl_->launchers, "preflight.json", "launchers", read_launcher);
+}
 const std::vector<App>& Tables::apps() const {
   if (!impl_->apps) impl_->apps = Impl::must(impl_->reader.apps());
   return *impl_->apps;

@@ -229,6 +229,32 @@ struct LogGrammar {
   Provenance provenance;
 };
 
+/// A row of the decision table of injection: the first whose facts all have one of the given values
+/// decides. The facts and their values are those of shim/inject/preflight.h.
+struct PreflightRow {
+  std::string id;  ///< "hardened-library-validation"
+  std::vector<std::pair<std::string, std::vector<std::string>>> when;
+  std::string verdict;  ///< "works", "refused", "killed", "undecided"; "note" decides nothing
+  std::string reason;
+  std::string todo;  ///< empty = nothing to do
+  Provenance provenance;
+};
+
+/// Whether paths with a prefix belong to macOS; the first prefix that fits counts.
+struct SystemPlace {
+  std::string prefix;  ///< "/usr/"
+  bool system = false;
+  Provenance provenance;
+};
+
+/// A program of macOS that starts others and does not hand dyld's variables on.
+struct Launcher {
+  std::string name;
+  bool takes_assignments = false;  ///< `env NAME=VALUE PROGRAM`: can be done without it
+  std::string advice;
+  Provenance provenance;
+};
+
 /// Everything that is true, read once. Each part is parsed on first use, so that a command pays
 /// only for what it needs. Not thread-safe until warmed. An embedded table that cannot be read is
 /// a bug that the tests of the tables would have shown: std::logic_error.
@@ -257,6 +283,9 @@ class Tables {
   const std::vector<ParavirtualAnswer>& paravirtual() const;
   const std::vector<Observation>& observations() const;
   const std::vector<LogGrammar>& log_grammars() const;
+  const std::vector<PreflightRow>& preflight_rows() const;
+  const std::vector<SystemPlace>& system_places() const;
+  const std::vector<Launcher>& launchers() const;
   OsVersion newest_macos() const;  ///< what is assumed where nothing says otherwise
 
   const Family* family(std::int64_t value) const;

@@ -98,6 +98,9 @@ struct Tables::Impl {
   std::optional<std::vector<ParavirtualAnswer>> paravirtual;
   std::optional<std::vector<Observation>> observations;
   std::optional<std::vector<LogGrammar>> log_grammars;
+  std::optional<std::vector<PreflightRow>> preflight_rows;
+  std::optional<std::vector<SystemPlace>> system_places;
+  std::optional<std::vector<Launcher>> launchers;
 };
 
 /// Schemas of every file, then the references between files.

@@ -275,6 +275,20 @@ void check_log_grammars(const Tables& tables, Problems& problems) {
   }
 }
 
+void check_preflight(const Tables& tables, Problems& problems) {
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const PreflightRow& row : tables.preflight_rows()) {
+    problems.unique(seen, row.id, row_pointer(i, "/id"));
+    // Every program gets a verdict: what no other row takes, the last one does.
+    const bool is_last = ++i == tables.preflight_rows().size();
+    if (row.when.empty() != is_last || (is_last && row.verdict == "note")) {
+      problems.add("table-order", row_pointer(i - 1, "/when"),
+                   "the last row, and only it, decides without a condition");
+    }
+  }
+}
+
 using Check = void (*)(const Tables&, Problems&);
 constexpr std::pair<std::string_view, Check> kChecks[] = {
     {"table.families", check_families},
@@ -287,6 +301,7 @@ constexpr std::pair<std::string_view, Check> kChecks[] = {
     {"table.verdicts", check_verdicts},
     {"table.paravirtual", check_paravirtual},
     {"table.log-grammars", check_log_grammars},
+    {"table.preflight", check_preflight},
     {"table.app", check_app},
 };
 

@@ -84,6 +84,7 @@ class SignatureReader {
       out_.identifier = *identifier;
       out_.team_id = team;
       out_.hash_type = *hash_type;
+      out_.platform = read_at<std::uint8_t>(part, 38).value_or(0);
     }
     return {};
   }

@@ -12,6 +12,7 @@ struct CodeSignature {
   std::uint32_t flags = 0;  ///< CS_ADHOC 0x2, CS_RUNTIME 0x10000, CS_LINKER_SIGNED 0x20000 ...
   std::string_view identifier;
   std::string_view team_id;    ///< empty = none
+  std::uint8_t platform = 0;   ///< not 0: part of an operating system of Apple's
   std::uint8_t hash_type = 0;  ///< of the best code directory; 2 = SHA-256
   unsigned code_directories = 0;
   bool has_cms = false;           ///< a CMS blob with content: signed by an identity
