@@ -42,6 +42,7 @@ class ProbeReader {
   void unanswered(const WireLine& line);
   void fact(const WireLine& line);
   void finish(Capture& capture, std::set<QueryKey>& told);
+  void add_common(Capture& capture) const;
 
   struct Device {
     Capture capture;
@@ -60,6 +61,7 @@ class ProbeReader {
   std::string_view name_;
   ProbeOutput out_;
   std::map<std::uint64_t, Device> devices_;
+  std::vector<CapturedFact> of_all_;  ///< facts that every device shares
 };
 
 ProbeOutput ProbeReader::read(WireText text) {
@@ -71,11 +73,25 @@ ProbeOutput ProbeReader::read(WireText text) {
   out_.complete = !text.lines.empty() && text.lines.back().is("end") &&
                   text.lines.back().number_at(0) == text.lines.size();
   for (auto& [index, device] : devices_) {
-    device.capture.system = out_.system;
+    add_common(device.capture);
     finish(device.capture, device.told);
     out_.devices.push_back(std::move(device.capture));
   }
+  if (out_.devices.empty()) add_common(out_.devices.emplace_back());
   return std::move(out_);
+}
+
+/// What the text says of the machine, and of itself.
+void ProbeReader::add_common(Capture& capture) const {
+  const CaptureSource whole{CaptureSource::Kind::live, std::string(name_), {}, {}};
+  capture.system = out_.system;
+  capture.facts.insert(capture.facts.end(), of_all_.begin(), of_all_.end());
+  if (!out_.damaged.empty()) {
+    capture.facts.push_back({"log.damaged_line",
+                             static_cast<std::int64_t>(out_.damaged.front().line),
+                             Evidence::measured, whole});
+  }
+  if (!out_.complete) capture.facts.push_back({"log.cut_short", true, Evidence::measured, whole});
 }
 
 void ProbeReader::line(const WireLine& line) {
@@ -91,8 +107,9 @@ void ProbeReader::line(const WireLine& line) {
     if (line.is(record)) return (this->*member)(line);
   }
   if (line.is("devices")) {
-    out_.device_count = line.number_at(0);
-    out_.has_default = line.truth(1);
+    if (!of_all_.empty()) return damage(line, "the devices are counted twice");
+    of_all_.push_back({"devices.count", line.value(0), Evidence::measured, source(line)});
+    of_all_.push_back({"devices.default", line.truth(1), Evidence::measured, source(line)});
   } else if (!line.is("end")) {
     damage(line, "a probe writes no such record");
   }

@@ -14,10 +14,11 @@ namespace metaldoctor {
 struct ProbeOutput {
   std::string version;
   Capture::System system;
-  std::uint64_t device_count = 0;  ///< of MTLCopyAllDevices
-  bool has_default = false;        ///< MTLCreateSystemDefaultDevice gave a device
-  /// The default device first. Facts of each: "device.class", "device.default", "rset_ok",
-  /// "counterSets". What a damaged or missing line should have said is unknown, with the reason.
+  /// The default device first; where the machine shows none, one capture without answers. Facts of
+  /// each: "devices.count" (of MTLCopyAllDevices), "devices.default" (whether
+  /// MTLCreateSystemDefaultDevice gave one), "device.class", "device.default", "rset_ok",
+  /// "counterSets", and "log.damaged_line", "log.cut_short" as of a log. What a damaged or missing
+  /// line should have said is unknown, with the reason.
   std::vector<Capture> devices;
   bool complete = false;  ///< the last line is there and counts the others
   std::vector<WireDamage> damaged;

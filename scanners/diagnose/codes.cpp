@@ -181,6 +181,13 @@ Found override_too_broad(const Case& c) {
   return {};
 }
 
+Found default_device_nil(const Case& c) {
+  const Value count = c.fact("devices.count");
+  const std::int64_t* listed = std::get_if<std::int64_t>(&count);
+  if (!c.fact_is("devices.default", false) || listed == nullptr || *listed == 0) return {};
+  return code(fmt::format("no default device, but {} listed", *listed), Evidence::measured);
+}
+
 Found vm_no_apple_family(const Case& c) {
   if (!c.apple_guest() || highest(c, "Apple")) return {};
   const CapturedAnswer* lowest = c.capture.find({"supportsFamily:", {1001}});
@@ -307,7 +314,7 @@ struct CodeRule {
 };
 
 /// In the order of the output; a rule may look at codes above it.
-constexpr std::array<CodeRule, 27> kRules{{
+constexpr std::array<CodeRule, 28> kRules{{
     {"VM_DETECTED", vm_detected},
     {"HOST_CHIP_KNOWN", host_chip_known},
     {"OS_VERSION_COMPAT_VALUE", os_compat_value},
@@ -319,6 +326,7 @@ constexpr std::array<CodeRule, 27> kRules{{
     {"OVERRIDE_EXCEEDS_HOST", override_exceeds_host},
     {"RESIDENCY_SET_UNSUPPORTED", residency_unsupported},
     {"OVERRIDE_TOO_BROAD", override_too_broad},
+    {"DEFAULT_DEVICE_NIL_BUT_ENUMERABLE", default_device_nil},
     {"VM_NO_APPLE_FAMILY", vm_no_apple_family},
     {"VM_APPLE_FAMILY_UNDERREPORTED", vm_underreported},
     {"NO_METAL3_FAMILY", no_metal3},
@@ -403,6 +411,12 @@ std::string verdict_of(const Tables& tables, const Capture& capture, const Diagn
     });
     if (holds || (row.word == "mismatch" && differs(diagnosis))) return std::string(row.word);
   }
+  const CapturedFact* devices = capture.fact("devices.count");
+  const CapturedFact* default_device = capture.fact("devices.default");
+  if (devices != nullptr && devices->value == Value{std::int64_t{0}} && default_device != nullptr &&
+      default_device->value == Value{false}) {
+    return "no-device-visible";
+  }
   const bool guest = diagnosis.is_guest == true;
   if (capture.answers.empty()) return guest ? "vm-detected" : "no-capability-data";
   if (guest && diagnosis.host == nullptr) return "vm-detected";
@@ -418,7 +432,8 @@ std::vector<std::string> all_codes() {
 }
 
 std::vector<std::string> all_verdict_words() {
-  std::vector<std::string> words{"healthy", "vm-works", "vm-detected", "no-capability-data"};
+  std::vector<std::string> words{"healthy", "vm-works", "vm-detected", "no-capability-data",
+                                 "no-device-visible"};
   for (const Word& row : kWords) words.emplace_back(row.word);
   return words;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "scanners/diagnose/codes.h"
 #include "scanners/diagnose/compare.h"
@@ -102,7 +103,9 @@ void add_override_notes(const Capture& capture, Diagnosis& diagnosis) {
 }  // namespace
 
 bool Diagnosis::has_findings() const {
-  if (verdict == "mismatch" || verdict == "harmful-override") return true;
+  static constexpr std::array<std::string_view, 3> words{"mismatch", "harmful-override",
+                                                         "no-device-visible"};
+  if (std::ranges::find(words, verdict) != words.end()) return true;
   return std::any_of(comparisons.begin(), comparisons.end(), [](const Comparison& row) {
     return row.kind == Comparison::Kind::under_report || row.kind == Comparison::Kind::over_claim ||
            is_harmful_claim(row);

@@ -2,9 +2,14 @@
 // initialisation does with a guest's answers, and what changes when two of them change.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
+#include "tables/predicate.h"
+#include "tests/unit/code/support.h"
 #include "tests/unit/simulator/harness.h"
 
 namespace metaldoctor::testing {
@@ -99,6 +104,57 @@ TEST_F(Ggml, EachAnswerByItself) {
   EXPECT_THAT(bytes(differences[3]), ElementsAre("+0x154 05 09"));
   EXPECT_THAT(bytes(differences[4]), ElementsAre("+0x148 00 01", "+0x14b 00 01"));
   EXPECT_THAT(bytes(differences[5]), IsEmpty());
+}
+
+/// The byte at `offset` of the object that the run wrote there.
+std::optional<bool> flag_of(const Trace& trace, const std::string& object, std::int64_t offset) {
+  for (const SimWrite& write : trace.writes) {
+    const std::int64_t at = offset - static_cast<std::int64_t>(write.offset);
+    if (write.object != object || at < 0 || at >= std::ssize(write.bytes)) continue;
+    return write.bytes[static_cast<std::size_t>(at)] != 0;
+  }
+  return std::nullopt;
+}
+
+/// What the audit derives from the code without running it is what the code does: every flag of the
+/// device that hangs on answers alone, under every set of four families.
+TEST_F(Ggml, FlagsAreWhatTheAuditSaysOfThem) {
+  constexpr std::array<std::int64_t, 4> families{1006, 1007, 5001, 5002};
+  for (unsigned set = 1; set < 16; ++set) {
+    std::vector<std::int64_t> some;
+    for (unsigned i = 0; i < 4; ++i)
+      if (set >> i & 1) some.push_back(families[i]);
+    override_with(some);
+  }
+  const SimResult result = simulated(request_);
+  const std::string where = result.differences.at(1).bytes.at(0).where;  // of {1007}
+  const std::string device = where.substr(0, where.rfind('+'));
+  const Bytes bytes = request_.images[0].bytes;
+  const Findings findings = audit_file({bytes.begin(), bytes.end()}, "ggml-3.21.1").at(0);
+  std::set<std::int64_t> compared;
+  for (const Gate& gate : findings.gates) {
+    if (gate.where.kind != Gate::Where::Kind::field || gate.function != "_ggml_metal_device_init")
+      continue;
+    const auto expression = Predicate::parse(gate.expr);
+    ASSERT_TRUE(expression) << gate.expr;
+    for (std::size_t run = 0; run < result.runs.size(); ++run) {
+      const World world = [&](const Atom& atom) -> Value {
+        if (atom.kind == AtomKind::env) return false;
+        if (atom.kind != AtomKind::answer) return {};
+        for (const Answer& answer : request_.runs[run].answers)
+          if (answer.key == atom.key) return answer.value;
+        const Value stock = request_.devices[0].capture.answer(atom.key);
+        return is_known(stock) || atom.key.query != "supportsFamily:" ? stock : Value{false};
+      };
+      const Truth expected = expression->evaluate(world);
+      const auto written = flag_of(result.runs[run], device, gate.where.offset);
+      if (expected == Truth::unknown || gate.where.size != 1) continue;
+      compared.insert(gate.where.offset);
+      EXPECT_EQ(written.value_or(false), expected == Truth::yes)
+          << gate.expr << " at " << gate.where.offset << " with " << request_.runs[run].id;
+    }
+  }
+  EXPECT_TRUE(std::ranges::includes(compared, std::array<std::int64_t, 3>{0x148, 0x149, 0x14b}));
 }
 
 /// Nothing depends on where the host put things, on what ran before, or on the time of day.

@@ -6,21 +6,28 @@
 #include <filesystem>
 
 #include "scanners/device/log_reader.h"
+#include "scanners/device/wire_reader.h"
 #include "tools/metaldoctor/files.h"
+#include "tools/metaldoctor/live_probe.h"
+#include "tools/platform/posix_process_runner.h"
 
 namespace metaldoctor {
 
 void DeviceInput::add_options(CLI::App& app) {
   auto* capture_option =
       app.add_option("--capture", capture,
-                     "a capture document, or a built-in one (paravirtual, cua-2026-08-stock)");
+                     "a capture document, what metal-probe wrote, or a built-in capture "
+                     "(paravirtual, cua-2026-08-stock)");
   capture_option->type_name("FILE|NAME");
   auto* log_option =
       app.add_option("--log", log, "a log of a llama.cpp-family program; - reads standard input");
   log_option->type_name("FILE|-")->excludes(capture_option);
-  app.add_option("--block", block, "which device block of the log, from 1")
-      ->check(CLI::Range(1, 1000))
-      ->needs(log_option);
+  app.add_option("--probe", probe, "run this metal-probe and take what it prints")
+      ->type_name("PROGRAM")
+      ->excludes(capture_option)
+      ->excludes(log_option);
+  app.add_option("--device", device, "which device of the input, from 1")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--host-chip", host_chip, "the chip of the Mac that runs the guest: \"M1 Ultra\"")
       ->type_name("CHIP");
   app.add_option("--os", os, "the guest's macOS, where the input does not name it: 26.5")
@@ -47,38 +54,66 @@ Result<DiagnoseOptions> DeviceInput::diagnose_options(const Tables& tables) cons
   return options;
 }
 
-Result<Capture> DeviceInput::read(const Tables& tables, Context& context) const {
-  if (!capture.empty()) {
-    if (auto text = tables.capture_text(capture)) return read_capture(tables, *text, capture);
-    auto text = read_file(capture);
-    if (!text) {
-      Diagnostic error = text.error();
-      std::error_code ignored;
-      if (!std::filesystem::exists(capture, ignored)) {
-        error.hint = fmt::format("built-in captures: {}", fmt::join(tables.capture_names(), ", "));
-      }
-      return tl::unexpected(error);
-    }
-    return read_capture(tables, *text, capture);
+namespace {
+
+Result<std::string> capture_text(const Tables& tables, const std::string& capture) {
+  if (auto text = tables.capture_text(capture)) return std::string(*text);
+  auto text = read_file(capture);
+  std::error_code ignored;
+  if (text || std::filesystem::exists(capture, ignored)) return text;
+  Diagnostic error = text.error();
+  error.hint = fmt::format("built-in captures: {}", fmt::join(tables.capture_names(), ", "));
+  return tl::unexpected(error);
+}
+
+Result<std::vector<Capture>> probed_devices(const Tables& tables, std::string_view text,
+                                            std::string_view name) {
+  auto output = read_probe(tables, text, name);
+  if (!output) return tl::unexpected(output.error());
+  return std::move(output->devices);
+}
+
+}  // namespace
+
+std::string DeviceInput::name() const {
+  if (!capture.empty()) return capture;
+  return log == "-" ? "standard input" : !log.empty() ? log : probe;
+}
+
+/// What metal-probe wrote is known by its first line, whichever option names it.
+Result<std::vector<Capture>> DeviceInput::devices(const Tables& tables) const {
+  if (!probe.empty()) {
+    PosixProcessRunner runner;
+    const auto text = run_probe(runner, probe);
+    if (!text) return tl::unexpected(text.error());
+    return probed_devices(tables, *text, probe);
   }
-  const std::string name = log == "-" ? "standard input" : log;
+  if (!capture.empty()) {
+    auto text = capture_text(tables, capture);
+    if (!text) return tl::unexpected(text.error());
+    if (is_wire(*text)) return probed_devices(tables, *text, capture);
+    auto one = read_capture(tables, *text, capture);
+    if (!one) return tl::unexpected(one.error());
+    return std::vector<Capture>{*std::move(one)};
+  }
   auto text = read_file(log);
   if (!text) return tl::unexpected(text.error());
-  auto blocks = read_log(tables, *text, name);
-  if (!blocks) return tl::unexpected(blocks.error());
-  const std::size_t index = block == 0 ? 0 : block - 1;
-  if (index >= blocks->size()) {
-    return fail(
-        Fault::usage, "no-such-block", name,
-        fmt::format("has {} device block(s), --block {} is not one", blocks->size(), block));
+  return is_wire(*text) ? probed_devices(tables, *text, name()) : read_log(tables, *text, name());
+}
+
+Result<Capture> DeviceInput::read(const Tables& tables, Context& context) const {
+  auto all = devices(tables);
+  if (!all) return tl::unexpected(all.error());
+  const std::size_t index = device == 0 ? 0 : device - 1;
+  if (index >= all->size()) {
+    return fail(Fault::usage, "no-such-device", name(),
+                fmt::format("has {} device(s), --device {} is not one", all->size(), device));
   }
-  if (blocks->size() > 1 && block == 0) {
-    context.note(
-        fmt::format("metaldoctor: {}: {} device blocks that differ; this is the first, "
-                    "choose with --block",
-                    name, blocks->size()));
+  if (all->size() > 1 && device == 0) {
+    context.note(fmt::format("metaldoctor: {}: {} devices; this is the first, choose with --device",
+                             name(), all->size()));
   }
-  return std::move((*blocks)[index]);
+  return std::move((*all)[index]);
 }
 
 }  // namespace metaldoctor

@@ -65,6 +65,19 @@ Result<std::vector<Path>> paths_of_all(const RecommendInput& input, const Tables
   return paths;
 }
 
+/// A misspelt variable would change nothing, silently.
+void note_unasked_environment(const RecommendOptions& options, const std::vector<Path>& paths,
+                              Context& context) {
+  for (const auto& [name, value] : options.environment) {
+    const bool asked = std::ranges::any_of(paths, [&, &name = name](const Path& path) {
+      return path.predicate.atoms().contains({AtomKind::env, {}, name});
+    });
+    if (asked) continue;
+    context.note(fmt::format(
+        "metaldoctor recommend: --env {}: no path of these programs asks for it", name));
+  }
+}
+
 ExitStatus recommend_command(Context& context, const RecommendInput& input) {
   if (input.apps.empty() && input.files.empty()) {
     return context.report({Fault::usage, "no-program", "recommend", "no program given",
@@ -76,6 +89,7 @@ ExitStatus recommend_command(Context& context, const RecommendInput& input) {
   if (!options) return context.report(options.error());
   auto paths = paths_of_all(input, **tables);
   if (!paths) return context.report(paths.error());
+  note_unasked_environment(*options, *paths, context);
 
   DeviceInput device = input.device;
   if (!device.given()) {

@@ -5,12 +5,14 @@
 #include "scanners/diagnose/diagnose.h"
 #include "tools/metaldoctor/context.h"
 #include "tools/metaldoctor/device_input.h"
+#include "tools/metaldoctor/live_probe.h"
 #include "tools/render/diagnosis.h"
 
 namespace metaldoctor {
 namespace {
 
-ExitStatus scan(Context& context, const DeviceInput& input) {
+ExitStatus scan(Context& context, DeviceInput input) {
+  if (!input.given()) input.probe = own_probe();
   if (!input.given()) {
     // Nothing on this machine to ask, and nothing to read.
     context.note(

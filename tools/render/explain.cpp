@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -231,11 +232,47 @@ constexpr std::array<Explain, 11> explainers = {
     explain_hazard, explain_verdict,     explain_chip,    explain_app,
     explain_path,   explain_observation, explain_evidence};
 
+std::vector<std::string> names_of(const Tables& tables) {
+  std::vector<std::string> names;
+  const auto add = [&names](std::string name) { names.push_back(std::move(name)); };
+  for (const Query& row : tables.queries()) {
+    add(row.selector);
+    for (const std::string& alias : row.aliases) add(alias);
+  }
+  for (const Family& row : tables.families()) add(row.short_name), add(row.name);
+  for (const Feature& row : tables.features()) add(row.id);
+  for (const Limit& row : tables.limits()) add(row.id);
+  for (const Hazard& row : tables.hazards()) add(row.id);
+  for (const Verdict& row : tables.verdicts()) add(row.id);
+  for (const Chip& row : tables.chips()) add(row.name);
+  for (const App& row : tables.apps()) add(row.id);
+  return names;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+Json entries_of(const Tables& tables, std::string_view name) {
+  Json entries = Json::array();
+  for (const Explain explainer : explainers) explainer(tables, name, entries);
+  return entries;
+}
+
 }  // namespace
 
 Result<Json> explain(const Tables& tables, std::string_view name) {
-  Json entries = Json::array();
-  for (const Explain explainer : explainers) explainer(tables, name, entries);
+  Json entries = entries_of(tables, name);
+  if (entries.empty()) {
+    // Codes are in capitals, selectors in camel case; nobody types either exactly.
+    const auto names = names_of(tables);
+    const auto same = [&](const std::string& known) { return lower(known) == lower(name); };
+    if (const auto known = std::ranges::find_if(names, same); known != names.end()) {
+      entries = entries_of(tables, *known);
+    }
+  }
   if (entries.empty()) {
     return fail(Fault::usage, "unknown-name", "explain",
                 fmt::format("nothing in the tables is called '{}'", name),

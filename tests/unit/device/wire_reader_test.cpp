@@ -132,8 +132,29 @@ TEST(ReadProbe, NoDevice) {
   const auto output = read_probe(tables(), probe.end(), "guest.wire");
   ASSERT_TRUE(output);
   EXPECT_TRUE(output->complete);
-  EXPECT_TRUE(output->devices.empty());
-  EXPECT_EQ(output->device_count, 0u);
+  ASSERT_EQ(output->devices.size(), 1u);
+  EXPECT_TRUE(output->devices[0].answers.empty());
+  EXPECT_EQ(output->devices[0].fact("devices.count")->value, Value{std::int64_t{0}});
+  EXPECT_EQ(output->devices[0].fact("devices.default")->value, Value{false});
+}
+
+// Nothing is concluded from a line that is not there.
+TEST(ReadProbe, WithoutTheLineOfDevicesNothingIsKnownOfThem) {
+  Probe probe;
+  probe.header().system("os", "26.5");
+  const auto output = read_probe(tables(), probe.end(), "guest.wire");
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->devices.at(0).fact("devices.count"), nullptr);
+}
+
+TEST(ReadProbe, DamageIsAFactOfTheCapture) {
+  std::string text = sample();
+  text[text.find("supportsFamily:") + 1] = 'X';
+  text.resize(text.rfind("end"));
+  const auto output = read_probe(tables(), text, "guest.wire");
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->devices.at(0).fact("log.damaged_line")->value, Value{std::int64_t{7}});
+  EXPECT_EQ(output->devices.at(0).fact("log.cut_short")->value, Value{true});
 }
 
 TEST(ReadProbe, TwoDevicesStayApart) {
