@@ -76,6 +76,37 @@ Path path_of(const Findings& findings, const Gate& gate, const Predicate& predic
   return path;
 }
 
+bool holds(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+/// A flag opens what the gates of its readers open when it is set.
+GateSide opened_by(const Findings& findings, const Gate& gate) {
+  GateSide side = gate.if_true;
+  for (const Gate& fed : findings.gates) {
+    if (fed.expr != gate.expr || !holds(gate.feeds, fed.id)) continue;
+    const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+      for (const std::string& item : from)
+        if (!holds(to, item)) to.push_back(item);
+    };
+    add(side.calls, fed.if_true.calls);
+    add(side.selectors, fed.if_true.selectors);
+    add(side.strings, fed.if_true.strings);
+  }
+  return side;
+}
+
+/// Gates that only hand a flag on: they are part of the flag's path.
+std::set<std::string> part_of_a_flag(const Findings& findings) {
+  std::set<std::string> parts;
+  for (const Gate& gate : findings.gates) {
+    if (gate.feeds.empty()) continue;
+    for (const Gate& fed : findings.gates)
+      if (fed.expr == gate.expr && holds(gate.feeds, fed.id)) parts.insert(fed.id);
+  }
+  return parts;
+}
+
 void add_gate_paths(const Findings& findings, const Gate& gate, std::vector<Path>& paths) {
   const auto predicate = Predicate::parse(gate.expr, gate.id);
   if (!predicate) return;
@@ -84,7 +115,7 @@ void add_gate_paths(const Findings& findings, const Gate& gate, std::vector<Path
   if (!asks_device) return;
   const bool read_elsewhere = is_stored(gate) && !gate.readers.empty();
   if (read_elsewhere || does_something(gate.if_true)) {
-    paths.push_back(path_of(findings, gate, *predicate, gate.if_true, ""));
+    paths.push_back(path_of(findings, gate, *predicate, opened_by(findings, gate), ""));
   }
   if (is_stored(gate) || !does_something(gate.if_false)) return;
   if (const auto opposite = Predicate::parse(fmt::format("not ({})", gate.expr), gate.id)) {
@@ -152,9 +183,9 @@ std::vector<Path> paths_of(const Findings& findings,
   for (const RecognisedProgram& program : programs) {
     if (program.range != nullptr) add_rule_paths(findings, program, named, paths);
   }
+  const std::set<std::string> parts = part_of_a_flag(findings);
   for (const Gate& gate : findings.gates) {
-    const bool is_maximal = gate.feeds.empty();
-    if (is_maximal && !named.contains(gate.id)) add_gate_paths(findings, gate, paths);
+    if (!parts.contains(gate.id) && !named.contains(gate.id)) add_gate_paths(findings, gate, paths);
   }
   return paths;
 }

@@ -21,9 +21,10 @@ std::vector<RecognisedProgram> recognise(const Tables& tables, const std::vector
                                          const Findings& findings);
 
 /// The paths of a binary. A recognised program's rules give names and known effects, except those
-/// that the binary contradicts. Every other gate that hangs on answers, feeds no other gate and
-/// does more than log is a path of its own, once for each side that does something; gates that are
-/// only likely are listed but not wanted. Ladders are information, not paths.
+/// that the binary contradicts. Every other gate that hangs on answers and does more than log is a
+/// path of its own, once for each side that does something; a flag and the gates of its readers
+/// that test nothing else are one path. Gates that are only likely are listed but not wanted.
+/// Ladders are information, not paths.
 std::vector<Path> paths_of(const Findings& findings,
                            const std::vector<RecognisedProgram>& programs);
 

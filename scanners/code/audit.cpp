@@ -7,17 +7,16 @@
 #include <array>
 #include <set>
 
-#include "scanners/code/candidates.h"
+#include "scanners/code/discovery.h"
 #include "scanners/code/fields.h"
 #include "scanners/code/gates.h"
 #include "scanners/code/ladders.h"
-#include "scanners/code/trace.h"
+#include "scanners/code/sites.h"
 #include "scanners/macho/code_signature.h"
 
 namespace metaldoctor {
 namespace {
 
-constexpr std::size_t kLongestSelector = 128;
 // Far above any real image; damaged or hostile ones stop here.
 constexpr std::size_t kMaxSites = 50'000, kMaxGates = 8192, kMaxLadders = 1024;
 constexpr std::string_view kTooManyGates = "there are more gates than are listed";
@@ -52,153 +51,110 @@ class ImageAudit {
   Result<void> run() {
     auto program = Program::read(image_, fixups_, words_);
     if (!program) return tl::unexpected(program.error());
-    program_.emplace(std::move(*program));
-    out_.functions = program_->functions().addresses.size();
-    if (auto ok = registered_selectors(); !ok) return ok;
-    const Candidates candidates = find_candidates(*program_, {});
-    out_.words = candidates.words;
-    out_.counted = candidates.counted;
-    for (const std::uint64_t function : candidates.functions)
-      if (auto ok = function_findings(function); !ok) return ok;
+    bench_.emplace(std::move(*program), decoder_);
+    Discovery discovery(*bench_);
+    auto done = discovery.run(
+        [&](const FunctionTrace& trace, bool again) { return part_findings(trace, again); });
+    if (!done) return done;
+    out_.functions = bench_->program().functions().addresses.size();
+    out_.words = discovery.scanned().words;
+    out_.counted = discovery.scanned().counted;
+    merge(discovery.called());
+    if (!discovery.complete()) note("callers of private wrappers were followed six levels up only");
+    if (const std::size_t words = bench_->program().undecoded_stub_words())
+      note(fmt::format("{} words of __objc_stubs belong to no known form of stub", words));
     if (auto ok = readers(); !ok) return ok;
     hidden();
     name_functions();
+    out_.functions_decoded = bench_->traced();
     return {};
   }
 
  private:
-  Result<Tracer*> tracer() {
-    if (!decoder_) {
-      auto decoder = Decoder::create();
-      if (!decoder) return tl::unexpected(decoder.error());
-      decoder_ = std::make_unique<Decoder>(std::move(*decoder));
-    }
-    if (!tracer_) tracer_.emplace(*program_, *decoder_, expressions_);
-    return &*tracer_;
-  }
+  /// What one function contributes; replaced when it is traced again.
+  struct FunctionFindings {
+    std::vector<QuerySite> sites;
+    std::vector<Ladder> ladders;
+    std::vector<FoundGate> gates;
+    std::map<std::string, std::size_t> counted, unproven;
+    std::vector<std::string> notes;
+  };
 
-  /// metal-cpp and C code register selectors at start and keep them in globals: find those first.
-  Result<void> registered_selectors() {
-    CandidateGoals goals;
-    goals.queries = false;
-    goals.registrations = true;
-    const Candidates candidates = find_candidates(*program_, goals);
-    std::map<std::uint64_t, std::string_view> globals;
-    for (const std::uint64_t function : candidates.functions) {
-      auto trace = traced(function);
-      if (!trace) return tl::unexpected(trace.error());
-      for (const auto& [global, selector] : trace->registered) globals.emplace(global, selector);
-    }
-    program_->add_registered(globals);
-    return {};
-  }
-
-  Result<FunctionTrace> traced(std::uint64_t function) {
-    auto made = tracer();
-    if (!made) return tl::unexpected(made.error());
-    const auto [begin, end] = program_->functions().around(image_, function);
-    ++out_.functions_decoded;
-    return (*made)->trace(begin, end, begin);
-  }
-
-  Result<void> function_findings(std::uint64_t function) {
-    const auto [begin, end] = program_->functions().around(image_, function);
-    for (std::uint64_t part = begin; part < end; part += kMaxFunctionBytes)
-      if (auto ok = part_findings(part, end, begin); !ok) return ok;
-    return {};
-  }
-
-  Result<void> part_findings(std::uint64_t begin, std::uint64_t end, std::uint64_t function) {
-    auto made = tracer();
-    if (!made) return tl::unexpected(made.error());
-    const FunctionTrace trace = (*made)->trace(begin, end, function);
-    ++out_.functions_decoded;
-    for (const CallEvent& event : trace.calls) {
-      site(trace, event);
-      if (out_.sites.size() > kMaxSites)
-        return fail(Fault::input, "audit-too-many-sites", image_.where(),
-                    fmt::format("expected at most {} query sites in one image", kMaxSites));
-    }
-    const auto ladders = find_ladders(trace, expressions_);
-    for (const LadderRun& run : ladders)
-      if (out_.ladders.size() < kMaxLadders) ladder(trace, run);
-    if (out_.gates.size() > kMaxGates) {
-      if (out_.notes.empty() || out_.notes.back() != kTooManyGates)
-        out_.notes.emplace_back(kTooManyGates);
-      return {};
-    }
-    auto gates = find_gates(*program_, trace, expressions_, ladders,
+  Result<void> part_findings(const FunctionTrace& trace, bool again) {
+    FunctionFindings& into = functions_[trace.function];
+    sites_ -= again ? into.sites.size() : 0;
+    if (again) into = {};
+    const Summary* summary = bench_->program().summary(trace.function);
+    if (summary && summary->thunk) return {};  // its callers ask
+    for (const CallEvent& event : trace.calls) site(trace, event, into);
+    if (sites_ > kMaxSites)
+      return fail(Fault::input, "audit-too-many-sites", image_.where(),
+                  fmt::format("expected at most {} query sites in one image", kMaxSites));
+    const auto ladders = find_ladders(trace, bench_->expressions());
+    for (const LadderRun& run : ladders) ladder(trace, run, into);
+    auto gates = find_gates(bench_->program(), trace, bench_->expressions(), ladders,
                             [&](std::uint64_t address) { return placeholder(address); });
-    out_.gates.insert(out_.gates.end(), std::make_move_iterator(gates.begin()),
-                      std::make_move_iterator(gates.end()));
+    into.gates.insert(into.gates.end(), std::make_move_iterator(gates.gates.begin()),
+                      std::make_move_iterator(gates.gates.end()));
+    if (gates.cut)
+      into.notes.push_back(
+          fmt::format("function {:#x}: there are more gates than are listed", trace.function));
     if (!trace.exact)
-      out_.notes.push_back(
+      into.notes.push_back(
           fmt::format("function {:#x}: loops are nested too deep or the function is "
                       "too large; values were forgotten there",
-                      function));
+                      trace.function));
     return {};
   }
 
-  void site(const FunctionTrace& trace, const CallEvent& event) {
-    const Target& target = *event.target;
-    if (target.selector) {
-      const SelectorRole role = target.selector->role;
-      if (role != SelectorRole::query && role != SelectorRole::compile &&
-          role != SelectorRole::os_version)
-        return;
-      if (target.selector->ambiguous && !event.receiver_is_device && event.expr == kNoExpr) {
-        ++out_.unproven[target.selector->name];
-        return;
-      }
-    } else if (target.function->role != FunctionRole::device &&
-               target.function->role != FunctionRole::device_list) {
-      return;
-    }
-    QuerySite site;
-    site.address = event.address;
-    site.id = fmt::format("{}:{}:{:x}", identity(), out_.image.arch, event.address);
-    site.function_address = trace.function;
-    site.route = event.route;
-    site.tail_call = event.tail;
-    site.selector = std::string(target.name);
-    site.query = target.selector ? target.selector->query : std::string(target.name);
-    site.receiver = event.receiver_is_device ? Certainty::certain : Certainty::likely;
-    if (target.selector) {
-      site.arguments = arguments(trace, event);
-      site.counts =
-          target.selector->role == SelectorRole::query && target.selector->integer_arguments > 0;
-    }
-    out_.sites.push_back(std::move(site));
+  void site(const FunctionTrace& trace, const CallEvent& event, FunctionFindings& into) {
+    const SiteKind kind = site_kind(event);
+    if (kind.kind == SiteKind::Kind::counted) ++into.counted[std::string(kind.name)];
+    if (kind.kind == SiteKind::Kind::unproven) ++into.unproven[std::string(kind.name)];
+    if (kind.kind != SiteKind::Kind::site) return;
+    into.sites.push_back(make_site(trace, event, identity(), out_.image.arch));
+    ++sites_;
   }
 
-  SiteArguments arguments(const FunctionTrace& trace, const CallEvent& event) const {
-    SiteArguments out;
-    const unsigned count = std::min(event.target->selector->integer_arguments, 2u);
-    for (unsigned i = 0; i < count; ++i) {
-      const AbstractValue& value = event.arguments[2 + i];
-      if (is_number(value)) {
-        out.kind = SiteArguments::Kind::value;
-        out.values.push_back(value.offset);
-        continue;
+  /// A wrapper that the image calls asks for its callers: they count, it does not.
+  void merge(const std::set<std::uint64_t>& called) {
+    for (auto& [function, from] : functions_) {
+      for (QuerySite& site : from.sites) {
+        if (called.count(function) &&
+            site.arguments.kind == SiteArguments::Kind::base_plus_parameter)
+          site.counts = false;
+        out_.sites.push_back(std::move(site));
       }
-      if (value.kind == AbstractValue::Kind::set && count == 1) {
-        out.kind = SiteArguments::Kind::set;
-        out.values = trace.values.set(value.id);
-      } else if (is_based(value) && trace.values.base(value.base).kind == Base::Kind::parameter) {
-        out.kind = SiteArguments::Kind::base_plus_parameter;
-        out.base = value.offset;
-        out.parameter = static_cast<unsigned>(trace.values.base(value.base).at);
-      } else {
-        out.kind = SiteArguments::Kind::unresolved;
-        out.reason = is_based(value) ? trace.values.describe(value.base)
-                                     : "computed, or different on different paths";
-      }
-      break;
+      for (Ladder& ladder : from.ladders)
+        if (out_.ladders.size() < kMaxLadders)
+          out_.ladders.push_back(std::move(ladder));
+        else
+          note("there are more ladders than are listed");
+      add_gates(std::move(from.gates), false);
+      for (const auto& [query, count] : from.counted) out_.counted[query] += count;
+      for (const auto& [query, count] : from.unproven) out_.unproven[query] += count;
+      for (std::string& text : from.notes) note(std::move(text));
     }
-    return out;
   }
 
-  void ladder(const FunctionTrace& trace, const LadderRun& run) {
+  /// `of_reader`: the trace took what other functions stored for granted, so its gates are likely,
+  /// and those that were found without that stay.
+  void add_gates(std::vector<FoundGate> gates, bool of_reader) {
+    for (FoundGate& one : gates) {
+      if (out_.gates.size() > kMaxGates) return note(std::string(kTooManyGates));
+      if (!gate_ids_.insert(one.gate.id).second) continue;
+      if (of_reader) one.gate.certainty = Certainty::likely;
+      out_.gates.push_back(std::move(one.gate));
+      gate_exprs_.push_back(one.expr);
+    }
+  }
+
+  void note(std::string text) {
+    if (std::find(out_.notes.begin(), out_.notes.end(), text) == out_.notes.end())
+      out_.notes.push_back(std::move(text));
+  }
+
+  void ladder(const FunctionTrace& trace, const LadderRun& run, FunctionFindings& into) {
     Ladder ladder;
     ladder.query = trace.calls[run.calls.front()].target->selector->query;
     ladder.first = run.first;
@@ -215,7 +171,7 @@ class ImageAudit {
         ladder.kept.push_back({store.base == 0, store.offset, store.size, trace.function});
         ladder.uses.push_back(*shift ? fmt::format("{} (value - {})", where, *shift) : where);
       }
-    out_.ladders.push_back(std::move(ladder));
+    into.ladders.push_back(std::move(ladder));
   }
 
   /// How much lower than the ladder's values the stored ones are; none if they are others.
@@ -247,19 +203,58 @@ class ImageAudit {
       for (const Ladder::Kept& kept : ladder.kept)
         fields.push_back({kept.global, kept.offset, kept.size, kept.function, {}, false});
     if (fields.empty()) return {};
+    if (!image_.is_arm64()) note("who reads the flags is looked for in arm64 code only");
     std::optional<Diagnostic> failure;
-    find_readers(
-        *program_,
+    const bool all = find_readers(
+        bench_->program(),
         [&](std::uint64_t function) {
-          auto trace = traced(function);
+          auto trace = bench_->trace(function);
           if (trace) return std::move(*trace);
           failure = trace.error();
           return FunctionTrace{};
         },
         fields);
     if (failure) return tl::unexpected(*failure);
+    if (!all) note("more functions may read the flags than were looked into");
     hand_back(fields);
+    return gates_of_readers();
+  }
+
+  /// What hangs on a flag in the functions that read it: their gates, with the flag's expression
+  /// for what they load.
+  Result<void> gates_of_readers() {
+    struct Reader {
+      KnownLoads loads;
+      std::vector<std::size_t> flags;
+    };
+    std::map<std::uint64_t, Reader> readers;
+    for (std::size_t i = 0; i < out_.gates.size(); ++i)
+      for (const std::uint64_t address : out_.gates[i].readers) {
+        Reader& reader = readers[bench_->program().functions().around(image_, address).first];
+        reader.loads.emplace(address, gate_exprs_[i]);
+        if (reader.flags.empty() || reader.flags.back() != i) reader.flags.push_back(i);
+      }
+    for (const auto& [function, reader] : readers) {
+      const auto trace = bench_->trace(function, &reader.loads);
+      if (!trace) return tl::unexpected(trace.error());
+      const std::size_t first = out_.gates.size();
+      auto found = find_gates(bench_->program(), *trace, bench_->expressions(),
+                              find_ladders(*trace, bench_->expressions()),
+                              [&](std::uint64_t address) { return placeholder(address); });
+      add_gates(std::move(found.gates), true);
+      for (const std::size_t flag : reader.flags)
+        for (std::size_t fed = first; fed < out_.gates.size(); ++fed)
+          if (uses(gate_exprs_[fed], gate_exprs_[flag]))
+            out_.gates[flag].feeds.push_back(out_.gates[fed].id);
+    }
     return {};
+  }
+
+  /// Whether all answers of `part` are in `whole`.
+  bool uses(ExprId whole, ExprId part) {
+    const auto all = bench_->expressions().answers(whole),
+               some = bench_->expressions().answers(part);
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
   }
 
   void hand_back(const std::vector<KeptField>& fields) {
@@ -283,24 +278,12 @@ class ImageAudit {
   /// Selector texts in string sections that nothing of the known routes leads to.
   void hidden() {
     std::set<std::string_view> found;
-    for (const Section& section : image_.sections()) {
-      if (section.name != "__cstring" && section.name != "__objc_methname") continue;
-      Cursor cursor(section.bytes);
-      while (!cursor.at_end()) {
-        const std::string_view text = cursor.cstring();
-        // Most strings of a file are too long for a selector or start like prose: skip the lookup.
-        const bool may_be = !text.empty() && text.size() <= kLongestSelector &&
-                            text.front() >= 'a' && text.front() <= 'z';
-        const Selector* selector = may_be ? words_.selector(text) : nullptr;
-        if (selector && selector->role == SelectorRole::query && !selector->ambiguous &&
-            !program_->reaches(text))
-          found.insert(text);
-      }
-    }
+    for (const std::string_view text : bench_->program().selectors_in_text())
+      if (!bench_->program().reaches(text)) found.insert(text);
     for (const std::string_view text : found)
       out_.hidden.push_back({std::string(text),
                              "its text is in the image, but no stub, selector slot or registered "
-                             "global leads to it: a private wrapper or a table may"});
+                             "selector leads to it"});
   }
 
   // Names are looked up once, at the end: until then functions are written as placeholders.
@@ -341,9 +324,11 @@ class ImageAudit {
   const Vocabulary& words_;
   std::unique_ptr<Decoder>& decoder_;
   Findings& out_;
-  std::optional<Program> program_;
-  std::optional<Tracer> tracer_;
-  Expressions expressions_;
+  std::optional<Workbench> bench_;
+  std::map<std::uint64_t, FunctionFindings> functions_;
+  std::size_t sites_ = 0;
+  std::vector<ExprId> gate_exprs_;  ///< of out_.gates
+  std::set<std::string> gate_ids_;
   std::set<std::uint64_t> wanted_;
 };
 
@@ -395,7 +380,7 @@ Result<Findings> Auditor::audit(const Slice& slice, std::string_view path) {
   if (!fixups) return tl::unexpected(fixups.error());
   if (auto ok = fixups->walk([](std::uint64_t, const Pointer&) {}); !ok)
     return tl::unexpected(ok.error());
-  if (!image->is_arm64()) {
+  if (!image->is_arm64() && !image->is_x86_64()) {
     out.notes.emplace_back("code of this architecture is not audited");
     return out;
   }
@@ -403,7 +388,8 @@ Result<Findings> Auditor::audit(const Slice& slice, std::string_view path) {
     out.notes.emplace_back("the code is encrypted; only headers were read");
     return out;
   }
-  if (auto ok = ImageAudit(*image, *fixups, *words_, decoder_, out).run(); !ok)
+  auto& decoder = image->is_arm64() ? arm64_ : x86_64_;
+  if (auto ok = ImageAudit(*image, *fixups, *words_, decoder, out).run(); !ok)
     return tl::unexpected(ok.error());
   std::sort(out.sites.begin(), out.sites.end(),
             [](const auto& a, const auto& b) { return a.address < b.address; });

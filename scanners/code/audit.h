@@ -10,7 +10,8 @@ namespace metaldoctor {
 class Decoder;
 
 /// Audits Mach-O slices: which questions their code asks the device, with which arguments, and what
-/// hangs on the answers. arm64 and arm64e; an x86_64 slice gives its identity and a note.
+/// hangs on the answers. arm64, arm64e and x86_64; other slices give their identity and
+/// a note.
 /// One instance serves many slices and keeps the disassembler between them; it is for one thread.
 class Auditor {
  public:
@@ -24,7 +25,7 @@ class Auditor {
 
  private:
   const Vocabulary* words_;
-  std::unique_ptr<Decoder> decoder_;  ///< made when the first slice needs it
+  std::unique_ptr<Decoder> arm64_, x86_64_;  ///< made when the first slice needs them
 };
 
 /// One slice, with an auditor of its own.

@@ -67,16 +67,16 @@ void Interpreter::call(MachineState& state, const Insn& insn) {
   const bool tail = insn.op == Op::b || insn.op == Op::br;
   const Callee to = callee(state, insn);
   if (recording_) out_.mentions.push_back({insn.address, to.target ? 0 : to.address, to.target});
-  if (!to.target) {
-    clobber(state, insn, true);
-    return;
-  }
+  if (!to.target) return local_call(state, insn, to.address, tail);
   if (to.target->sends) return message(state, insn, *to.target, to.target->route, tail);
-  const AbstractValue selector = get(state, 1);
-  const bool sends = to.target->function && to.target->function->role == FunctionRole::message;
+  const FunctionRole role = to.target->function ? to.target->function->role : FunctionRole::other;
+  const bool structure = role == FunctionRole::message_structure;
+  const bool sends = role == FunctionRole::message || structure;
+  const AbstractValue selector = argument(state, structure ? 2 : 1);
   if (sends && selector.kind == AbstractValue::Kind::target && !selector.target()->imported) {
     if (recording_) out_.mentions.push_back({insn.address, 0, selector.target()});
-    return message(state, insn, *selector.target(), selector.target()->route, tail);
+    return message(state, insn, *selector.target(), selector.target()->route, tail,
+                   structure ? 1 : 0);
   }
   function_call(state, insn, *to.target, tail);
 }
@@ -100,8 +100,8 @@ void Interpreter::clobber(MachineState& state, const Insn& insn, bool local_code
   const auto keeps = [](const AbstractValue& value) {
     return is_based(value) || value.kind == AbstractValue::Kind::target;
   };
-  for (std::uint8_t reg = 0; reg < 8; ++reg) {
-    const AbstractValue passed = state.regs[reg];
+  for (unsigned i = 0; i < arch_.argument_count; ++i) {
+    const AbstractValue passed = argument(state, i);
     if (!is_based(passed) &&
         !(is_number(passed) && program_.image().maps(static_cast<std::uint64_t>(passed.offset))))
       continue;
@@ -121,23 +121,31 @@ void Interpreter::clobber(MachineState& state, const Insn& insn, bool local_code
       return cell.base != 1 && cell.value.stale &&
              (is_number(cell.value) || cell.value.kind == AbstractValue::Kind::set);
     });
-  for (std::uint8_t reg = 0; reg <= 18; ++reg) state.regs[reg] = {};
-  state.regs[30] = {};
+  for (std::uint8_t reg = 0; reg < 32; ++reg)
+    if (arch_.clobbered >> reg & 1) state.regs[reg] = {};
   state.flags = {};
   Base base;
   base.kind = Base::Kind::result;
   base.at = insn.address;
-  state.regs[0] = address(values_.base(base), 0);
+  state.regs[arch_.result] = address(values_.base(base), 0);
+}
+
+/// `skipped`: argument registers before the receiver.
+CallEvent Interpreter::event_at(const MachineState& state, const Insn& insn, const Target& target,
+                                bool tail, unsigned skipped) const {
+  CallEvent event;
+  event.address = insn.address;
+  event.target = &target;
+  event.tail = tail;
+  for (unsigned i = 0; i < event.arguments.size() && i + skipped < arch_.argument_count; ++i)
+    event.arguments[i] = argument(state, i + skipped);
+  return event;
 }
 
 void Interpreter::function_call(MachineState& state, const Insn& insn, const Target& target,
                                 bool tail) {
-  CallEvent event;
-  event.address = insn.address;
-  event.target = &target;
-  event.route = Route::function;
-  event.tail = tail;
-  for (std::uint8_t i = 0; i < 4; ++i) event.arguments[i] = get(state, i);
+  CallEvent event = event_at(state, insn, target, tail, 0);
+  event.route = target.route;
   if (!target.function) {
     clobber(state, insn, false);
     return;
@@ -145,7 +153,7 @@ void Interpreter::function_call(MachineState& state, const Insn& insn, const Tar
   const AbstractValue first = event.arguments[0];
   const auto text = text_of(first);
   clobber(state, insn, false);
-  AbstractValue& result = state.regs[0];
+  AbstractValue& result = state.regs[arch_.result];
   switch (target.function->role) {
     case FunctionRole::device:
       values_.mark_device(result.base);
@@ -158,6 +166,10 @@ void Interpreter::function_call(MachineState& state, const Insn& insn, const Tar
       break;
     case FunctionRole::register_selector:
       if (text) result = held(program_.registered(*text));
+      break;
+    case FunctionRole::look_up:
+      if (const auto name = text_of(event.arguments[1]))
+        if (const Target* found = program_.looked_up(*name)) result = held(found);
       break;
     case FunctionRole::same_object:
       result = first;
@@ -180,13 +192,9 @@ void Interpreter::function_call(MachineState& state, const Insn& insn, const Tar
 }
 
 void Interpreter::message(MachineState& state, const Insn& insn, const Target& selector,
-                          Route route, bool tail) {
-  CallEvent event;
-  event.address = insn.address;
-  event.target = &selector;
+                          Route route, bool tail, unsigned skipped) {
+  CallEvent event = event_at(state, insn, selector, tail, skipped);
   event.route = route;
-  event.tail = tail;
-  for (std::uint8_t i = 0; i < 4; ++i) event.arguments[i] = get(state, i);
   event.receiver_is_device = is_device(event.arguments[0]);
   const AbstractValue receiver = event.arguments[0];
   if (!selector.selector) {
@@ -194,7 +202,7 @@ void Interpreter::message(MachineState& state, const Insn& insn, const Target& s
     return;
   }
   clobber(state, insn, false);
-  AbstractValue& result = state.regs[0];
+  AbstractValue& result = state.regs[arch_.result];
   switch (selector.selector->role) {
     case SelectorRole::query:
       result = answer(state, event);
@@ -224,17 +232,17 @@ AbstractValue Interpreter::answer(MachineState& state, const CallEvent& event) {
   if (selector.name == "name" && receiver.kind == AbstractValue::Kind::expr &&
       expressions_.print(receiver.id) == "answer('architecture')")
     return expression(expressions_.answer({"architecture.name", {}}, false));
-  if (selector.ambiguous && !event.receiver_is_device) return state.regs[0];
+  if (selector.ambiguous && !event.receiver_is_device) return state.regs[arch_.result];
   if (!selector.ambiguous && is_based(receiver) && receiver.offset == 0)
     values_.mark_device(receiver.base);
   // Structures and objects are no values to compute with; `architecture` is asked for its name.
   const bool object = selector.answer == AnswerType::object && selector.query != "architecture";
-  if (object || selector.answer == AnswerType::structure) return state.regs[0];
+  if (object || selector.answer == AnswerType::structure) return state.regs[arch_.result];
   QueryKey key{selector.query, {}};
-  for (unsigned i = 0; i < selector.integer_arguments && i < 2; ++i) {
+  for (unsigned i = 0; i < selector.integer_arguments && i < 4; ++i) {
     const AbstractValue& argument = event.arguments[2 + i];
     if (!is_number(argument))
-      return expression(expressions_.unknown(
+      return expression(expressions_.some_answer(
           fmt::format("{} with a computed argument at {:#x}", selector.query, event.address)));
     key.arguments.push_back(argument.offset);
   }
@@ -245,7 +253,7 @@ AbstractValue Interpreter::text_test(MachineState& state, const CallEvent& event
   const AbstractValue receiver = event.arguments[0];
   const auto text = text_of(event.arguments[2]);
   if (receiver.kind != AbstractValue::Kind::expr || expressions_.is_boolean(receiver.id) || !text)
-    return state.regs[0];
+    return state.regs[arch_.result];
   return expression(event.target->selector->role == SelectorRole::text_contains
                         ? expressions_.contains(receiver.id, *text)
                         : expressions_.equals(receiver.id, *text));

@@ -1,202 +1,54 @@
 #include "scanners/code/candidates.h"
 
-#include <algorithm>
-
-#include "scanners/macho/arm64_words.h"
+#include "scanners/code/candidate_scan.h"
 
 namespace metaldoctor {
-namespace {
 
-/// A set of addresses with a range that a vector unit can test first.
-class AddressSet {
- public:
-  explicit AddressSet(unsigned shift) : shift_(shift) {}
-
-  void add(std::uint64_t address) { addresses_.push_back(address); }
-  void seal() {
-    std::sort(addresses_.begin(), addresses_.end());
-    if (addresses_.empty()) return;
-    low_ = addresses_.front() >> shift_;
-    size_ = (addresses_.back() >> shift_) - low_ + 1;
-  }
-  bool has(std::uint64_t address) const {
-    return std::binary_search(addresses_.begin(), addresses_.end(), address);
-  }
-  bool empty() const { return addresses_.empty(); }
-  /// In units of 1 << shift; tests modulo 2^32, which can only let too much through.
-  std::uint32_t low() const { return static_cast<std::uint32_t>(low_); }
-  std::uint32_t size() const {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(size_, UINT32_MAX));
-  }
-
- private:
-  unsigned shift_;
-  std::uint64_t low_ = 0, size_ = 0;
-  std::vector<std::uint64_t> addresses_;
-};
-
-bool is_goal(const Target& target, const CandidateGoals& goals) {
+bool CandidateSink::is_goal(const Target& target) const {
   if (target.function) {
     const FunctionRole role = target.function->role;
-    if (goals.registrations && role == FunctionRole::register_selector) return true;
-    return goals.queries && (role == FunctionRole::device || role == FunctionRole::device_list);
+    if (goals_.registrations && role == FunctionRole::register_selector) return true;
+    return goals_.queries && (role == FunctionRole::device || role == FunctionRole::device_list);
   }
-  if (!target.selector || !goals.queries) return false;
+  if (!target.selector || !goals_.queries) return false;
   const SelectorRole role = target.selector->role;
   if (role == SelectorRole::compile || role == SelectorRole::os_version) return true;
-  return role == SelectorRole::query && (goals.ambiguous || !target.selector->ambiguous);
+  return role == SelectorRole::query && (goals_.ambiguous || !target.selector->ambiguous);
 }
 
-bool is_counted(const Target& target, const CandidateGoals& goals) {
-  return goals.queries && target.selector && target.selector->role == SelectorRole::pipeline_getter;
+bool CandidateSink::is_counted(const Target& target) const {
+  return goals_.queries && target.selector &&
+         target.selector->role == SelectorRole::pipeline_getter;
 }
 
-class Scanner {
- public:
-  Scanner(const Program& program, const CandidateGoals& goals)
-      : program_(program), goals_(goals), branches_(2), pages_(12), slots_(0) {
-    for (const auto& [address, target] : program.stubs())
-      if (is_goal(target, goals) || is_counted(target, goals)) branches_.add(address);
-    for (const auto& [address, target] : program.slots())
-      if (is_goal(target, goals) || is_counted(target, goals)) {
-        pages_.add(address & ~std::uint64_t{0xfff});
-        slots_.add(address);
-      }
-    branches_.seal();
-    pages_.seal();
-    slots_.seal();
-  }
+void CandidateSink::function_at(std::uint64_t pc) {
+  if (pc >= function_begin_ && pc < function_end_) return;  // it is in already
+  std::tie(function_begin_, function_end_) = program_.functions().around(program_.image(), pc);
+  if (function_end_) out_.functions.push_back(function_begin_);
+}
 
-  Candidates run() {
-    for (const Section& section : program_.image().sections())
-      if (section.is_code() && section.name != "__stubs" && section.name != "__objc_stubs" &&
-          section.name != "__auth_stubs" && section.name != "__stub_helper")
-        scan(section);
-    scan_relocations();
-    auto& functions = out_.functions;
-    std::sort(functions.begin(), functions.end());
-    functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
-    return std::move(out_);
-  }
+Candidates CandidateSink::take() {
+  auto& functions = out_.functions;
+  std::sort(functions.begin(), functions.end());
+  functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+  return std::move(out_);
+}
 
- private:
-  static constexpr std::size_t kBlock = 16;
-
-  void scan(const Section& section) {
-    const std::size_t count = section.bytes.size() / 4;
-    out_.words += count;
-    if ((branches_.empty() && slots_.empty()) || count == 0) return;
-    std::size_t i = 0;
-    for (; i + kBlock <= count; i += kBlock)
-      if (block_may_hit(section, i))
-        for (std::size_t k = i; k < i + kBlock; ++k) look(section, k);
-    for (; i < count; ++i) look(section, i);
-  }
-
-  /// The same tests as look(), without branches, for kBlock words at once: compilers turn this
-  /// into vector code. May say yes too often, never no when look() would find something.
-  bool block_may_hit(const Section& section, std::size_t first) const {
-    std::uint32_t words[kBlock];
-    std::memcpy(words, section.bytes.data() + first * 4, sizeof(words));
-    const auto pc = static_cast<std::uint32_t>((section.address >> 2) + first);
-    const std::uint64_t page_pc = section.address + first * 4;
-    const auto page = static_cast<std::uint32_t>(page_pc >> 12);
-    const auto at = static_cast<std::uint32_t>(page_pc);
-    // A block may straddle a page; the range is widened by one page to stay on the safe side.
-    const std::uint32_t page_low = pages_.low() - 1,
-                        page_size = pages_.size() ? pages_.size() + 1 : 0;
-    std::uint32_t hit = 0;
-    for (std::size_t k = 0; k < kBlock; ++k) {
-      const std::uint32_t word = words[k];
-      const std::uint32_t branch =
-          pc + static_cast<std::uint32_t>(k) +
-          static_cast<std::uint32_t>(static_cast<std::int32_t>(word << 6) >> 6);
-      hit |= ((word & 0x7c000000) == 0x14000000) & (branch - branches_.low() < branches_.size());
-      const std::uint32_t imm21 = ((word >> 3) & 0x1ffffc) | ((word >> 29) & 3);
-      const std::uint32_t target =
-          page + static_cast<std::uint32_t>(static_cast<std::int32_t>(imm21 << 11) >> 11);
-      hit |= ((word & 0x9f000000) == 0x90000000) & (target - page_low < page_size);
-      const std::uint32_t here = at + static_cast<std::uint32_t>(k * 4);
-      const std::uint32_t literal =
-          here + static_cast<std::uint32_t>((static_cast<std::int32_t>(word << 8) >> 13) * 4);
-      hit |= ((word & 0xff000000) == 0x58000000) & (literal - slots_.low() < slots_.size());
-      const std::uint32_t near =
-          here + static_cast<std::uint32_t>(static_cast<std::int32_t>(imm21 << 11) >> 11);
-      hit |= ((word & 0x9f000000) == 0x10000000) & (near - slots_.low() < slots_.size());
-    }
-    return hit != 0;
-  }
-
-  void look(const Section& section, std::size_t index) {
-    const auto word = *read_at<std::uint32_t>(section.bytes, index * 4);
-    const std::uint64_t pc = section.address + index * 4;
-    if ((word & 0x7c000000) == 0x14000000) {
-      const std::uint64_t target = arm64::branch_target(word, pc);
-      if (branches_.has(target)) found(pc, *program_.stub(target));
-    } else if (arm64::is_adrp(word)) {
-      follow_page(section, index, arm64::rd(word), arm64::adrp_target(word, pc));
-    } else if (arm64::is_ldr_literal_x(word)) {
-      found_slot(pc, arm64::ldr_literal_target(word, pc));
-    } else if (arm64::is_adr(word)) {
-      found_slot(pc, arm64::adr_target(word, pc));
-    }
-  }
-
-  /// After adrp xR: the loads and adds that use xR until it is overwritten by another adrp. The
-  /// window is generous; compilers put the two a few words apart.
-  void follow_page(const Section& section, std::size_t index, std::uint32_t reg,
-                   std::uint64_t page) {
-    constexpr std::size_t kWindow = 512;
-    if (!pages_.has(page)) return;
-    const std::size_t end = std::min(section.bytes.size() / 4, index + kWindow);
-    for (std::size_t i = index + 1; i < end; ++i) {
-      const auto word = *read_at<std::uint32_t>(section.bytes, i * 4);
-      const std::uint64_t pc = section.address + i * 4;
-      if (arm64::is_ldr_x(word) && arm64::rn(word) == reg) {
-        found_slot(pc, page + arm64::ldr_x_offset(word));
-        if (arm64::rd(word) == reg) return;
-      } else if (arm64::is_add_x(word) && arm64::rn(word) == reg) {
-        found_slot(pc, page + arm64::add_x_immediate(word));
-        if (arm64::rd(word) == reg) return;
-      } else if (arm64::is_adrp(word) && arm64::rd(word) == reg) {
-        return;
-      }
-    }
-  }
-
-  void found_slot(std::uint64_t pc, std::uint64_t slot) {
-    if (!slots_.has(slot)) return;
-    if (const Target* target = program_.slot(slot)) found(pc, *target);
-  }
-
-  void found(std::uint64_t pc, const Target& target) {
-    if (is_counted(target, goals_)) {
-      ++out_.counted[target.selector->query];
-      return;
-    }
-    if (!is_goal(target, goals_)) return;
-    if (pc >= function_begin_ && pc < function_end_) return;  // of a function that is in already
-    std::tie(function_begin_, function_end_) = program_.functions().around(program_.image(), pc);
-    if (function_end_) out_.functions.push_back(function_begin_);
-  }
-
-  void scan_relocations() {
-    for (const Relocation& relocation : program_.relocations())
-      if (const Target* target = program_.symbol_target(relocation.symbol))
-        found(relocation.address, *target);
-  }
-
-  const Program& program_;
-  const CandidateGoals& goals_;
-  AddressSet branches_, pages_, slots_;
-  Candidates out_;
-  std::uint64_t function_begin_ = 0, function_end_ = 0;
-};
-
-}  // namespace
+bool is_plain_code(const Section& section) {
+  return section.is_code() && section.name != "__stubs" && section.name != "__objc_stubs" &&
+         section.name != "__auth_stubs" && section.name != "__stub_helper";
+}
 
 Candidates find_candidates(const Program& program, const CandidateGoals& goals) {
-  return Scanner(program, goals).run();
+  CandidateSink sink(program, goals);
+  if (program.arch().kind == Arch::Kind::arm64)
+    scan_arm64(program, sink);
+  else
+    scan_x86(program, sink);
+  for (const Relocation& relocation : program.relocations())
+    if (const Target* target = program.symbol_target(relocation.symbol))
+      sink.branch(relocation.address, *target);
+  return sink.take();
 }
 
 }  // namespace metaldoctor

@@ -102,6 +102,14 @@ ExprId Expressions::unknown(std::string_view reason) {
   return leaf(ExprKind::unknown, reason, true);
 }
 
+ExprId Expressions::some_answer(std::string_view reason) {
+  Node node;
+  node.kind = ExprKind::unknown;
+  node.text = intern(reason);
+  node.boolean = node.interesting = node.has_unknown = true;
+  return add(std::move(node));
+}
+
 ExprId Expressions::number(std::int64_t value) {
   Node node;
   node.kind = ExprKind::number;

@@ -47,6 +47,8 @@ class Expressions {
   ExprId contains(ExprId text, std::string_view part);
   ExprId equals(ExprId text, std::string_view other);
   ExprId unknown(std::string_view reason);
+  /// An answer that is not known which: a wrapper's, whose argument is its caller's.
+  ExprId some_answer(std::string_view reason);
   ExprId negation(ExprId a);
   ExprId all_of(std::vector<ExprId> operands);
   ExprId any_of(std::vector<ExprId> operands);

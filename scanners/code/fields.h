@@ -23,7 +23,8 @@ struct KeptField {
 /// - its base is read at two or more of the fields in the same function, or
 /// - it loads the global's address.
 /// All of them are likely, not certain.
-void find_readers(const Program& program, const std::function<FunctionTrace(std::uint64_t)>& trace,
+/// Looks into at most 256 functions; false if there were more.
+bool find_readers(const Program& program, const std::function<FunctionTrace(std::uint64_t)>& trace,
                   std::vector<KeptField>& fields);
 
 }  // namespace metaldoctor

@@ -8,15 +8,18 @@
 namespace metaldoctor {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRoutes = {"stub", "selref", "registered_selector",
-                                                     "symbol", "function"};
+constexpr std::array<std::string_view, 8> kRoutes = {
+    "stub", "selref", "registered_selector", "symbol", "function", "looked_up", "wrapper", "thunk"};
+
+bool is_call(Route route) {
+  return route == Route::function || route == Route::looked_up;
+}
 
 std::string dump_site(const QuerySite& site) {
   const std::string arguments = to_string(site.arguments);
-  return fmt::format("{} {}{}{} @{:#x} {}{} in {}\n",
-                     site.route == Route::function ? "call" : "send", site.selector,
-                     arguments.empty() ? "" : " ", arguments, site.address, to_string(site.route),
-                     site.tail_call ? " tail" : "", site.function);
+  return fmt::format("{} {}{}{} @{:#x} {}{} in {}\n", is_call(site.route) ? "call" : "send",
+                     site.selector, arguments.empty() ? "" : " ", arguments, site.address,
+                     to_string(site.route), site.tail_call ? " tail" : "", site.function);
 }
 
 std::string read_by(const std::vector<std::uint64_t>& readers) {
@@ -87,8 +90,9 @@ std::string dump(const Findings& findings) {
   for (const Ladder& ladder : findings.ladders) out += dump_ladder(ladder);
   for (const Gate& gate : findings.gates)
     out +=
-        fmt::format("gate {} {} = {}{}{}\n", gate.id, where(gate), gate.expr,
-                    gate.certainty == Certainty::likely ? " (likely)" : "", read_by(gate.readers));
+        fmt::format("gate {} {} = {}{}{}{}{}\n", gate.id, where(gate), gate.expr,
+                    gate.certainty == Certainty::likely ? " (likely)" : "", read_by(gate.readers),
+                    gate.feeds.empty() ? "" : " feeds ", fmt::join(gate.feeds, ","));
   for (const HiddenQuery& hidden : findings.hidden)
     out += fmt::format("hidden {}: {}\n", hidden.selector, hidden.reason);
   for (const auto& [query, count] : findings.counted)

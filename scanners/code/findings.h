@@ -90,7 +90,7 @@ struct Gate {
   Certainty certainty = Certainty::certain;
   std::vector<std::uint64_t> stores;   ///< fields and globals: every store
   std::vector<std::uint64_t> readers;  ///< loads of the field in other functions, if found
-  std::vector<std::string> feeds;      ///< gates whose expression uses this field
+  std::vector<std::string> feeds;      ///< gates of the readers that test it
 };
 
 /// A query that the image names but that no route of this audit reaches.

@@ -32,13 +32,6 @@ class FlowMaker {
     return insn.op == Op::b || insn.op == Op::br || insn.op == Op::ret || insn.op == Op::trap ||
            is_conditional(insn.op) || ends_here_(insn);
   }
-  /// Index of an instruction of the function, or the count when it lies outside.
-  std::size_t index_of(std::uint64_t address) const {
-    const std::uint64_t begin = code_.front().address;
-    const std::uint64_t index = (address - begin) / 4;
-    return address < begin || index >= code_.size() ? code_.size() : index;
-  }
-
   void split() {
     std::vector<bool> leads(code_.size() + 1, false);
     leads[0] = true;
@@ -46,7 +39,7 @@ class FlowMaker {
       if (!ends_block(code_[i])) continue;
       leads[i + 1] = true;
       if (code_[i].op == Op::b || is_conditional(code_[i].op))
-        leads[index_of(code_[i].target)] = true;
+        leads[step_at(code_, code_[i].target)] = true;
     }
     block_of_.resize(code_.size());
     for (std::uint32_t i = 0; i < code_.size(); ++i) {
@@ -67,7 +60,7 @@ class FlowMaker {
     } else if (end.op == Op::br) {
       indirect_.push_back(number);
     } else if (end.op == Op::b || is_conditional(end.op)) {
-      const std::size_t target = index_of(end.target);
+      const std::size_t target = step_at(code_, end.target);
       if (target < code_.size())
         block.successors.push_back(block_of_[target]);
       else
@@ -201,6 +194,21 @@ class FlowMaker {
 };
 
 }  // namespace
+
+std::size_t step_at(const std::vector<Insn>& code, std::uint64_t address) {
+  if (code.empty() || address < code.front().address) return code.size();
+  // Where every instruction is one step of four bytes, this is it.
+  const std::uint64_t guess = (address - code.front().address) / 4;
+  if (guess < code.size() && code[guess].address == address &&
+      (guess == 0 || code[guess - 1].address != address))
+    return guess;
+  const auto found =
+      std::lower_bound(code.begin(), code.end(), address,
+                       [](const Insn& step, std::uint64_t at) { return step.address < at; });
+  return found != code.end() && found->address == address
+             ? static_cast<std::size_t>(found - code.begin())
+             : code.size();
+}
 
 Flow make_flow(const std::vector<Insn>& code, const std::function<bool(const Insn&)>& ends_here) {
   if (code.empty()) return {};

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "scanners/code/arm64_insn.h"
+#include "scanners/code/insn.h"
 
 namespace metaldoctor {
 
@@ -34,6 +34,9 @@ struct Flow {
     return position[to] <= position[from];
   }
 };
+
+/// The index of the first step at an address; the size of `code` if there is none.
+std::size_t step_at(const std::vector<Insn>& code, std::uint64_t address);
 
 /// `ends_here` tells which calls do not return. Blocks that only an indirect branch can reach are
 /// taken as successors of every indirect branch of the function.

@@ -22,10 +22,9 @@ class GateFinder {
         ladder_blocks_.insert(trace.flow.block_at(trace.code, trace.calls[call].address));
   }
 
-  std::vector<Gate> find() {
+  FoundGates find() {
     for (std::uint32_t b = 0; b < trace_.flow.blocks.size(); ++b) branch(b);
-    for (const SelectEvent& event : trace_.selects)
-      if (out_.size() < kMaxGates) select(event);
+    for (const SelectEvent& event : trace_.selects) select(event);
     stored();
     if (trace_.returned != kNoExpr && expressions_.has_answer(trace_.returned)) returned();
     return std::move(out_);
@@ -43,10 +42,17 @@ class GateFinder {
     return gate;
   }
 
+  void keep(Gate gate, ExprId expr) {
+    if (out_.gates.size() < kMaxGates)
+      out_.gates.push_back({std::move(gate), expr});
+    else
+      out_.cut = true;
+  }
+
   void branch(std::uint32_t number) {
     const Block& block = trace_.flow.blocks[number];
     const ExprId condition = trace_.conditions[number];
-    if (out_.size() >= kMaxGates || !block.conditional || condition == kNoExpr ||
+    if (out_.cut || !block.conditional || condition == kNoExpr ||
         !expressions_.has_answer(condition) || ladder_blocks_.count(number))
       return;
     // Written the shorter way round; the sides swap.
@@ -56,14 +62,14 @@ class GateFinder {
     Gate gate = make(expr, Gate::Where::Kind::branch, trace_.code[block.last - 1].address, 'B');
     gate.if_true = side(number, block.successors[negated ? 1 : 0]);
     gate.if_false = side(number, block.successors[negated ? 0 : 1]);
-    out_.push_back(std::move(gate));
+    keep(std::move(gate), expr);
   }
 
   void select(const SelectEvent& event) {
     Gate gate = make(event.condition, Gate::Where::Kind::select, event.address, 'S');
     gate.if_true.strings = {chosen(event.if_true)};
     gate.if_false.strings = {chosen(event.if_false)};
-    out_.push_back(std::move(gate));
+    keep(std::move(gate), event.condition);
   }
 
   /// A selected number, or the text it points to.
@@ -71,15 +77,14 @@ class GateFinder {
     const auto vm = static_cast<std::uint64_t>(number);
     const Section* section = program_.image().section_at(vm);
     if (section && section->name == "__cstring")
-      if (const auto text = program_.image().string_at(vm))
-        return std::string(text->substr(0, kMaxText));
+      if (const auto text = program_.image().string_at(vm)) return shortened(*text);
     return fmt::format("{:#x}", number);
   }
 
   void returned() {
     Gate gate = make(trace_.returned, Gate::Where::Kind::returned, trace_.begin, 'R');
     gate.certainty = Certainty::likely;  // a void function may leave the answer in x0 as well
-    out_.push_back(std::move(gate));
+    keep(std::move(gate), trace_.returned);
   }
 
   /// Fields and globals: what they hold when the function returns.
@@ -87,7 +92,8 @@ class GateFinder {
     std::set<std::pair<std::uint32_t, std::int64_t>> done;
     for (const StoreEvent& event : trace_.stores) {
       if (event.value.kind != AbstractValue::Kind::expr) continue;
-      if (!done.emplace(event.base, event.offset).second || out_.size() >= kMaxGates) continue;
+      if (!done.emplace(event.base, event.offset).second) continue;
+      if (out_.cut) return;
       std::vector<std::uint64_t> addresses;
       bool answers = false;
       const StoreEvent* last = &event;
@@ -115,7 +121,7 @@ class GateFinder {
       gate.where.object = is_object(event);
       gate.changed_by_calls = known && cell->value.stale;
       if (!known || cell->value.stale) gate.certainty = Certainty::likely;
-      out_.push_back(std::move(gate));
+      keep(std::move(gate), expr);
     }
   }
 
@@ -140,7 +146,8 @@ class GateFinder {
       if (!trace_.flow.dominates(to, b)) continue;
       const Block& block = trace_.flow.blocks[b];
       const std::uint64_t begin = trace_.code[block.first].address;
-      const std::uint64_t end = trace_.code[block.last - 1].address + 4;
+      const std::uint64_t end =
+          trace_.code[block.last - 1].address + trace_.code[block.last - 1].length;
       if (!out.ranges.empty() && out.ranges.back().second == begin)
         out.ranges.back().second = end;
       else
@@ -170,16 +177,20 @@ class GateFinder {
       add(out.calls, name_(target));
     } else if (section->name == "__cfstring") {
       if (const auto text = cfstring_at(program_.image(), program_.fixups(), target))
-        add(out.strings, std::string(text->substr(0, kMaxText)));
+        add(out.strings, shortened(*text));
     } else if (section->name == "__cstring") {
-      if (const auto text = program_.image().string_at(target))
-        add(out.strings, std::string(text->substr(0, kMaxText)));
+      if (const auto text = program_.image().string_at(target)) add(out.strings, shortened(*text));
     }
   }
 
+  /// A list that was cut ends in "...".
   static void add(std::vector<std::string>& list, std::string text) {
-    if (list.size() < kMaxList && std::find(list.begin(), list.end(), text) == list.end())
-      list.push_back(std::move(text));
+    if (list.size() > kMaxList || std::find(list.begin(), list.end(), text) != list.end()) return;
+    list.push_back(list.size() < kMaxList ? std::move(text) : "...");
+  }
+  static std::string shortened(std::string_view text) {
+    return text.size() <= kMaxText ? std::string(text)
+                                   : std::string(text.substr(0, kMaxText)) + "...";
   }
 
   const Program& program_;
@@ -187,14 +198,14 @@ class GateFinder {
   Expressions& expressions_;
   const std::function<std::string(std::uint64_t)>& name_;
   std::set<std::uint32_t> ladder_blocks_;
-  std::vector<Gate> out_;
+  FoundGates out_;
 };
 
 }  // namespace
 
-std::vector<Gate> find_gates(const Program& program, const FunctionTrace& trace,
-                             Expressions& expressions, const std::vector<LadderRun>& ladders,
-                             const std::function<std::string(std::uint64_t)>& name) {
+FoundGates find_gates(const Program& program, const FunctionTrace& trace, Expressions& expressions,
+                      const std::vector<LadderRun>& ladders,
+                      const std::function<std::string(std::uint64_t)>& name) {
   return GateFinder(program, trace, expressions, ladders, name).find();
 }
 

@@ -116,13 +116,14 @@ const std::array<Interpreter::Handler, 64>& Interpreter::handlers() {
 
 MachineState Interpreter::entry_state() {
   MachineState state;
-  // x8 holds the address of a returned structure.
-  for (std::uint8_t reg = 0; reg <= 8; ++reg) {
+  const auto parameter = [&](std::uint8_t reg, std::uint8_t index) {
     Base base;
     base.kind = Base::Kind::parameter;
-    base.at = reg;
+    base.at = index;
     state.regs[reg] = address(values_.base(base), 0);
-  }
+  };
+  for (std::uint8_t i = 0; i < arch_.argument_count; ++i) parameter(arch_.arguments[i], i);
+  if (arch_.structure_result != kNoReg) parameter(arch_.structure_result, arch_.structure_result);
   state.regs[kSp] = address(1, 0);
   return state;
 }
@@ -279,6 +280,9 @@ void Interpreter::logical(MachineState& state, const Insn& insn) {
   if (insn.sets_flags) {
     state.flags = {FlagState::Kind::test, value, {}, 1, 0, insn.address};
   }
+  // An aligned stack pointer: what is above it is reached through the frame pointer.
+  if (insn.rd == kSp && insn.op == Op::and_imm && is_based(left) && left.base == 1)
+    return set(state, kSp, address(1, left.offset & insn.imm), true);
   if (insn.rd != kZero) set(state, insn.rd, value, insn.wide);
 }
 

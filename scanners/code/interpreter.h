@@ -1,4 +1,5 @@
 #pragma once
+#include "scanners/code/leaves.h"
 #include "scanners/code/trace.h"
 
 namespace metaldoctor {
@@ -6,8 +7,13 @@ namespace metaldoctor {
 /// Executes instructions on a MachineState. Internal to scanners/code.
 class Interpreter {
  public:
-  Interpreter(const Program& program, Expressions& expressions, FunctionTrace& out)
-      : program_(program), expressions_(expressions), out_(out), values_(out.values) {}
+  Interpreter(const Program& program, Leaves& leaves, Expressions& expressions, FunctionTrace& out)
+      : program_(program),
+        arch_(program.arch()),
+        expressions_(expressions),
+        out_(out),
+        values_(out.values),
+        leaves_(leaves) {}
 
   /// Events are kept only while recording: states are still changing before that.
   void record(bool on) { recording_ = on; }
@@ -75,20 +81,35 @@ class Interpreter {
   };
   Callee callee(const MachineState& state, const Insn& insn) const;
   void message(MachineState& state, const Insn& insn, const Target& selector, Route route,
-               bool tail);
+               bool tail, unsigned skipped = 0);
   AbstractValue answer(MachineState& state, const CallEvent& event);
   AbstractValue text_test(MachineState& state, const CallEvent& event);
   void function_call(MachineState& state, const Insn& insn, const Target& target, bool tail);
+  void local_call(MachineState& state, const Insn& insn, std::uint64_t address, bool tail);
+  bool execute_leaf(MachineState& state, const Insn& call, std::uint64_t address);
+  bool chosen_by_caller(const MachineState& state, const Insn& jump) const;
+  void summarised_call(MachineState& state, const Insn& insn, std::uint64_t address,
+                       const Summary& summary, bool tail);
   void clobber(MachineState& state, const Insn& insn, bool local_code);
   void note(CallEvent event);
   std::optional<std::string_view> text_of(const AbstractValue& value) const;
   bool is_device(const AbstractValue& value) const;
 
+  AbstractValue argument(const MachineState& state, unsigned index) const {
+    return state.regs[arch_.arguments[index]];
+  }
+  CallEvent event_at(const MachineState& state, const Insn& insn, const Target& target, bool tail,
+                     unsigned skipped) const;
+
   const Program& program_;
+  const Arch& arch_;
   Expressions& expressions_;
   FunctionTrace& out_;
   ValueTable& values_;
   bool recording_ = false;
+  Leaves& leaves_;
+  int depth_ = 0;  ///< of leaves in leaves
+  const Insn* outer_call_ = nullptr;
 };
 
 }  // namespace metaldoctor

@@ -93,6 +93,9 @@ AbstractValue Interpreter::read(MachineState& state, const Place& at, const Insn
     const AbstractValue value = read_image(static_cast<std::uint64_t>(offset), insn);
     if (value.kind != AbstractValue::Kind::unknown) return value;
   }
+  if (out_.known && at.base != 1 && which == 0)
+    if (const auto found = out_.known->find(insn.address); found != out_.known->end())
+      return expression(found->second);
   if (at.base == 1) return {};  // a stack slot that was not written, or was forgotten
   if (recording_) out_.loads.push_back({insn.address, at.base, offset, insn.size});
   Base base;
@@ -132,9 +135,9 @@ void Interpreter::write(MachineState& state, const Place& at, const Insn& insn, 
       value.kind == AbstractValue::Kind::expr && expressions_.is_interesting(value.id);
   if ((answers || value.kind == AbstractValue::Kind::set) && at.base != 1)
     out_.stores.push_back({insn.address, at.base, at.offset, insn.size, value});
-  if (at.base == 0 && value.kind == AbstractValue::Kind::target && value.target() &&
-      !value.target()->imported)
-    out_.registered.emplace_back(static_cast<std::uint64_t>(at.offset), value.target()->name);
+  const Target* kept = value.kind == AbstractValue::Kind::target ? value.target() : nullptr;
+  if (at.base == 0 && kept && (!kept->imported || kept->route == Route::looked_up))
+    out_.kept_targets.emplace_back(static_cast<std::uint64_t>(at.offset), kept);
 }
 
 void Interpreter::store(MachineState& state, const Insn& insn) {

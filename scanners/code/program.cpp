@@ -6,6 +6,7 @@ namespace metaldoctor {
 namespace {
 
 constexpr std::string_view kStubSymbol = "_objc_msgSend$";
+constexpr std::size_t kLongestSelector = 128;
 
 void sort_by_address(Program::Targets& targets) {
   std::sort(targets.begin(), targets.end(),
@@ -17,6 +18,7 @@ void sort_by_address(Program::Targets& targets) {
 Result<Program> Program::read(const Image& image, const Fixups& fixups, const Vocabulary& words) {
   Program program;
   program.image_ = &image;
+  program.arch_ = image.is_arm64() ? &kArm64 : &kX86_64;
   program.fixups_ = &fixups;
   program.words_ = &words;
   auto functions = read_function_starts(image);
@@ -41,6 +43,7 @@ Result<Program> Program::read(const Image& image, const Fixups& fixups, const Vo
   sort_by_address(program.slots_);
   if (image.is_object())
     if (auto ok = program.read_object(); !ok) return tl::unexpected(ok.error());
+  program.read_texts();
   return program;
 }
 
@@ -63,6 +66,27 @@ Result<void> Program::read_object() {
     symbol_targets_.emplace(relocation.symbol, target);
   }
   return {};
+}
+
+void Program::read_texts() {
+  for (const Section& section : image_->sections()) {
+    if (section.name != "__cstring" && section.name != "__objc_methname") continue;
+    Cursor cursor(section.bytes);
+    while (!cursor.at_end()) {
+      const std::uint64_t at = section.address + cursor.offset();
+      const std::string_view text = cursor.cstring();
+      // Most strings of a file are too long for a selector or start like prose: skip the lookup.
+      if (text.empty() || text.size() > kLongestSelector) continue;
+      if (text.front() >= 'a' && text.front() <= 'z') {
+        const Selector* selector = words_->selector(text);
+        if (!selector || selector->role != SelectorRole::query) continue;
+        selector_texts_.push_back(at);
+        if (!selector->ambiguous) selectors_in_text_.push_back(text);
+      } else if (text.find("MetalDevice") != text.npos || text.starts_with("MTLC")) {
+        if (words_->function("_" + std::string(text))) function_texts_.push_back(at);
+      }
+    }
+  }
 }
 
 Target Program::selector_target(std::string_view name, Route route) const {
@@ -115,13 +139,38 @@ void Program::add_registered(const std::map<std::uint64_t, std::string_view>& gl
   sort_by_address(slots_);
 }
 
+void Program::add_looked_up(const std::map<std::uint64_t, const Target*>& pointers) {
+  for (const auto& [address, target] : pointers)
+    if (!slot(address)) slots_.emplace_back(address, *target);
+  sort_by_address(slots_);
+}
+
+const Target* Program::looked_up(std::string_view name) const {
+  const auto found = looked_up_.find(name);
+  if (found != looked_up_.end()) return &found->second;
+  const Function* function = words_->function("_" + std::string(name));
+  if (!function) return nullptr;
+  Target target;
+  target.function = function;
+  target.name = function->name;
+  target.imported = true;
+  target.route = Route::looked_up;
+  return &looked_up_.emplace(name, target).first->second;
+}
+
+void Program::set_summary(std::uint64_t function, Summary summary) {
+  registers_ |= summary.registers.has_value();
+  summaries_[function] = std::move(summary);
+}
+
 bool Program::reaches(std::string_view selector) const {
   const auto names = [&](const auto& entry) {
     return entry.second.selector && entry.second.name == selector;
   };
   return std::any_of(stubs_.begin(), stubs_.end(), names) ||
          std::any_of(slots_.begin(), slots_.end(), names) ||
-         std::any_of(symbol_targets_.begin(), symbol_targets_.end(), names);
+         std::any_of(symbol_targets_.begin(), symbol_targets_.end(), names) ||
+         registered_.count(selector) != 0;
 }
 
 }  // namespace metaldoctor

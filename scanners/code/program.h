@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "scanners/code/arch.h"
+#include "scanners/code/summary.h"
 #include "scanners/code/vocabulary.h"
 #include "scanners/macho/fixups.h"
 #include "scanners/macho/function_starts.h"
@@ -16,9 +18,12 @@ namespace metaldoctor {
 enum class Route : std::uint8_t {
   stub,                 ///< a call of an __objc_stubs entry
   selref,               ///< selector loaded from __objc_selrefs, objc_msgSend
-  registered_selector,  ///< selector registered at start and kept in a global, objc_msgSend
+  registered_selector,  ///< selector that the program registered by its text, objc_msgSend
   symbol,               ///< an object file's undefined symbol _objc_msgSend$SELECTOR
   function,             ///< a C function
+  looked_up,            ///< a C function that dlsym gave
+  wrapper,              ///< a function of the image that sends what it is told to
+  thunk,                ///< the same, through a jump that binds arguments
 };
 
 /// What a branch goes to, or what a pointer slot holds.
@@ -37,6 +42,7 @@ class Program {
   static Result<Program> read(const Image& image, const Fixups& fixups, const Vocabulary& words);
 
   const Image& image() const { return *image_; }
+  const Arch& arch() const { return *arch_; }
   const Fixups& fixups() const { return *fixups_; }
   const Vocabulary& words() const { return *words_; }
   const FunctionStarts& functions() const { return functions_; }
@@ -58,8 +64,26 @@ class Program {
 
   /// A selector that the code registers by its text; the pointer stays valid.
   const Target* registered(std::string_view selector) const;
-  /// Adds globals that hold registered selectors.
+  /// Adds globals that hold registered selectors, and functions that were looked up by name.
   void add_registered(const std::map<std::uint64_t, std::string_view>& globals);
+  void add_looked_up(const std::map<std::uint64_t, const Target*>& pointers);
+  /// A function of interest that the code looks up by its name, without the underscore.
+  const Target* looked_up(std::string_view name) const;
+
+  /// What functions of the image do for their callers.
+  const Summary* summary(std::uint64_t function) const {
+    const auto found = summaries_.find(function);
+    return found == summaries_.end() ? nullptr : &found->second;
+  }
+  void set_summary(std::uint64_t function, Summary summary);
+  /// Whether a function of the image registers selectors for its callers.
+  bool registers_selectors() const { return registers_; }
+
+  /// Where string sections hold the text of a selector that is a query, and which.
+  const std::vector<std::uint64_t>& selector_texts() const { return selector_texts_; }
+  const std::vector<std::string_view>& selectors_in_text() const { return selectors_in_text_; }
+  /// Where they hold the name of a function that gives devices.
+  const std::vector<std::uint64_t>& function_texts() const { return function_texts_; }
 
   /// The interesting selectors and functions that something of the image names.
   bool reaches(std::string_view selector) const;
@@ -70,8 +94,10 @@ class Program {
   Target selector_target(std::string_view name, Route route) const;
   Target import_target(std::string_view name) const;
   Result<void> read_object();
+  void read_texts();
 
   const Image* image_ = nullptr;
+  const Arch* arch_ = &kArm64;
   const Fixups* fixups_ = nullptr;
   const Vocabulary* words_ = nullptr;
   FunctionStarts functions_;
@@ -79,6 +105,11 @@ class Program {
   std::vector<Relocation> relocations_;                    ///< object files, sorted
   std::map<std::string_view, Target> symbol_targets_;      ///< object files
   mutable std::map<std::string_view, Target> registered_;  ///< made on demand
+  mutable std::map<std::string_view, Target> looked_up_;   ///< made on demand
+  std::map<std::uint64_t, Summary> summaries_;
+  bool registers_ = false;
+  std::vector<std::uint64_t> selector_texts_, function_texts_;
+  std::vector<std::string_view> selectors_in_text_;
   std::size_t undecoded_ = 0;
 };
 

@@ -17,8 +17,12 @@ constexpr std::size_t kMaxLiveCells = 400'000;  // of all blocks that wait for a
 /// Runs one function to a fixpoint, then once more to record what happens.
 class FunctionRun {
  public:
-  FunctionRun(const Program& program, Expressions& expressions, FunctionTrace& out)
-      : expressions_(expressions), out_(out), interpreter_(program, expressions, out) {}
+  FunctionRun(const Program& program, Leaves& leaves, Expressions& expressions, FunctionTrace& out)
+      : expressions_(expressions),
+        out_(out),
+        interpreter_(program, leaves, expressions, out),
+        frame_(program.arch().frame),
+        result_(program.arch().result) {}
 
   void run() {
     out_.flow =
@@ -117,7 +121,7 @@ class FunctionRun {
       loops = true;
     }
     // Not reached by any branch we know: a landing pad. The frame is the same, nothing else is.
-    if (incoming.empty()) return MachineState{};
+    if (incoming.empty()) return frame_only_;
     MachineState state = incoming.size() == 1
                              ? *incoming.front().state
                              : joiner.join(block, out_.flow.dominator[block], incoming, loops);
@@ -128,10 +132,10 @@ class FunctionRun {
   /// What changed at a loop header since the last pass is unknown from now on.
   void widen(std::uint32_t block, MachineState& state) {
     if (forget_in_loops_) {
-      const AbstractValue sp = state.regs[kSp], fp = state.regs[29];
+      const AbstractValue sp = state.regs[kSp], fp = state.regs[frame_];
       state = {};
       state.regs[kSp] = sp;
-      if (is_based(fp) && fp.base == 1) state.regs[29] = fp;
+      if (is_based(fp) && fp.base == 1) state.regs[frame_] = fp;
       return;
     }
     if (!inputs_[block]) return;
@@ -151,6 +155,11 @@ class FunctionRun {
       if (i + 1 == block.last) out_.conditions[number] = interpreter_.condition(state, insn);
       interpreter_.step(state, insn);
     }
+    const AbstractValue &sp = state.regs[kSp], &fp = state.regs[frame_];
+    if (number == 0 || (is_based(fp) && fp.base == 1)) {
+      frame_only_.regs[kSp] = sp;
+      if (is_based(fp) && fp.base == 1) frame_only_.regs[frame_] = fp;
+    }
     if (live_cells_ > kMaxLiveCells) {
       state.memory.clear();
       out_.exact = false;
@@ -169,7 +178,7 @@ class FunctionRun {
       out_.exit = *exits.front().state;
     else
       out_.exit = exit_state(exits);
-    const AbstractValue& result = out_.exit.regs[0];
+    const AbstractValue& result = out_.exit.regs[result_];
     if (result.kind == AbstractValue::Kind::expr && expressions_.is_interesting(result.id))
       out_.returned = result.id;
   }
@@ -197,7 +206,9 @@ class FunctionRun {
   Expressions& expressions_;
   FunctionTrace& out_;
   Interpreter interpreter_;
+  std::uint8_t frame_, result_;
   MachineState entry_;
+  MachineState frame_only_;                           ///< what holds in all of the body
   std::vector<std::optional<MachineState>> inputs_;   ///< of loop headers
   std::vector<std::optional<MachineState>> outputs_;  ///< of blocks that are still needed
   std::vector<std::size_t> waiting_;
@@ -213,11 +224,11 @@ void FunctionTrace::clear_events() {
   loads.clear();
   selects.clear();
   mentions.clear();
-  registered.clear();
+  kept_targets.clear();
 }
 
 Tracer::Tracer(const Program& program, Decoder& decoder, Expressions& expressions)
-    : program_(program), decoder_(decoder), expressions_(expressions) {}
+    : program_(program), decoder_(decoder), expressions_(expressions), leaves_(program, decoder) {}
 
 /// Branches of object files go where their relocation says; undefined symbols are outside.
 void Tracer::apply_relocations(std::vector<Insn>& code) const {
@@ -228,8 +239,11 @@ void Tracer::apply_relocations(std::vector<Insn>& code) const {
   }
 }
 
-FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function) {
+FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function,
+                            const KnownLoads* known) {
   FunctionTrace out;
+  out.known = known;
+  out.result = program_.arch().result;
   out.function = function;
   out.begin = begin;
   out.end = std::min(end, begin + kMaxFunctionBytes);
@@ -241,7 +255,7 @@ FunctionTrace Tracer::trace(std::uint64_t begin, std::uint64_t end, std::uint64_
   if (program_.image().is_object()) apply_relocations(out.code);
   out.exact = out.end == end;
   expressions_.allow_steps(kSimplificationSteps);
-  FunctionRun(program_, expressions_, out).run();
+  FunctionRun(program_, leaves_, expressions_, out).run();
   const auto by_address = [](const auto& a, const auto& b) { return a.address < b.address; };
   std::sort(out.calls.begin(), out.calls.end(), by_address);
   std::sort(out.stores.begin(), out.stores.end(), by_address);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "scanners/code/decoder.h"
 #include "scanners/code/flow.h"
+#include "scanners/code/leaves.h"
 #include "scanners/code/program.h"
 #include "scanners/code/value.h"
 
@@ -20,9 +22,11 @@ struct CallEvent {
   const Target* target = nullptr;
   Route route = Route::stub;
   bool tail = false;
-  bool receiver_is_device = false;         ///< proven, not assumed from the selector
-  std::array<AbstractValue, 4> arguments;  ///< x0..x3
-  ExprId expr = kNoExpr;                   ///< what the result is
+  bool receiver_is_device = false;  ///< proven, not assumed from the selector
+  /// Receiver, selector and what follows; a C function's arguments.
+  std::array<AbstractValue, 6> arguments;
+  ExprId expr = kNoExpr;     ///< what the result is
+  std::uint64_t callee = 0;  ///< the function of the image that asks
 };
 
 /// A value computed from answers, or one of several numbers, was stored in a field or global.
@@ -56,6 +60,10 @@ struct Mention {
   const Target* what = nullptr;  ///< stub or import
 };
 
+/// What loads of fields and globals give, by the address of the load: flags that other functions
+/// filled with answers.
+using KnownLoads = std::map<std::uint64_t, ExprId>;
+
 /// Everything that was found out about one function.
 struct FunctionTrace {
   std::uint64_t begin = 0, end = 0;
@@ -71,8 +79,11 @@ struct FunctionTrace {
   std::vector<Mention> mentions;
   MachineState exit;          ///< joined over all returns
   ExprId returned = kNoExpr;  ///< x0 at every return, if computed from answers
-  std::vector<std::pair<std::uint64_t, std::string_view>> registered;  ///< global, selector
+  /// Globals that were given a registered selector or a function that was looked up.
+  std::vector<std::pair<std::uint64_t, const Target*>> kept_targets;
+  std::uint8_t result = 0;  ///< the register of results
   void clear_events();
+  const KnownLoads* known = nullptr;
   bool exact = true;  ///< false: loops were too deep, registers were forgotten there
 };
 
@@ -83,7 +94,8 @@ class Tracer {
   Tracer(const Program& program, Decoder& decoder, Expressions& expressions);
 
   /// At most kMaxFunctionBytes from `begin`; `function` is where the function starts.
-  FunctionTrace trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function);
+  FunctionTrace trace(std::uint64_t begin, std::uint64_t end, std::uint64_t function,
+                      const KnownLoads* known = nullptr);
 
  private:
   void apply_relocations(std::vector<Insn>& code) const;
@@ -91,6 +103,7 @@ class Tracer {
   const Program& program_;
   Decoder& decoder_;
   Expressions& expressions_;
+  Leaves leaves_;
 };
 
 /// What is traced at once. A longer function is traced in parts, each as if it were a function, so

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "scanners/code/arm64_insn.h"
 #include "scanners/code/expression.h"
+#include "scanners/code/insn.h"
 #include "scanners/code/program.h"
 
 namespace metaldoctor {

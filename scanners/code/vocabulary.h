@@ -33,11 +33,14 @@ struct Selector {
 
 /// What a C function means to the audit.
 enum class FunctionRole : std::uint8_t {
+  other,
   device,             ///< returns a device
   device_list,        ///< returns an array of devices
   environment,        ///< getenv
-  message,            ///< objc_msgSend and its kin: x0 receiver, x1 selector
+  message,            ///< objc_msgSend: receiver, selector, arguments
+  message_structure,  ///< objc_msgSend_stret (x86-64): the result's address comes first
   register_selector,  ///< sel_registerName, sel_getUid: x0 text, returns the selector
+  look_up,            ///< dlsym: handle, name; returns the function
   same_object,        ///< returns its argument: objc_retain ...
   os_version,         ///< __isPlatformVersionAtLeast: BOOL
   no_return,          ///< abort ...
@@ -46,7 +49,7 @@ enum class FunctionRole : std::uint8_t {
 
 struct Function {
   std::string name;  ///< with the leading underscore
-  FunctionRole role = FunctionRole::device;
+  FunctionRole role = FunctionRole::other;
 };
 
 /// What the audit looks for: plain data, so that the scanner can be tested without tables.

@@ -23,6 +23,10 @@ bool Symbol::is_undefined() const {
 bool Image::is_object() const {
   return file_type_ == macho::MH_OBJECT;
 }
+bool Image::is_x86_64() const {
+  return slice_.cpu_type == macho::CPU_TYPE_X86_64;
+}
+
 bool Image::is_arm64() const {
   return slice_.cpu_type == macho::CPU_TYPE_ARM64;
 }

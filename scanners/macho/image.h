@@ -73,6 +73,7 @@ class Image {
   std::uint32_t flags() const { return flags_; }
   bool is_object() const;
   bool is_arm64() const;
+  bool is_x86_64() const;
 
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Section>& sections() const { return sections_; }

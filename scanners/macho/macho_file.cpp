@@ -120,6 +120,7 @@ Result<void> MachOFile::add_fat(Bytes bytes) {
     return malformed("macho-malformed", name_, 4,
                      fmt::format("expected at most {} slices, found {}", kMaxFatArchs, count));
   const std::uint64_t row_size = wide ? sizeof(macho::fat_arch_64) : sizeof(macho::fat_arch);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;  // offset, end
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t row = sizeof(macho::fat_header) + i * row_size;
     const auto field = [&](std::uint64_t wide_at, std::uint64_t narrow_at) {
@@ -134,6 +135,14 @@ Result<void> MachOFile::add_fat(Bytes bytes) {
           fmt::format("expected slice {} inside the {} bytes of the file, found offset "
                       "{:#x} size {:#x}",
                       i, bytes.size(), offset.value_or(0), size.value_or(0)));
+    // dyld refuses it too (mach_o/Universal.cpp, validSlice); 64 slices of one place cost 64 times.
+    for (const auto& [begin, end] : taken)
+      if (*offset < end && begin < *offset + *size)
+        return malformed("macho-malformed", name_, row,
+                         fmt::format("expected slice {} apart from the others, found offset {:#x} "
+                                     "size {:#x}",
+                                     i, *offset, *size));
+    taken.emplace_back(*offset, *offset + *size);
     switch (container_of(*body)) {
       case Container::thin:
         if (auto added = add_thin(*body, *offset, {}); !added) return added;

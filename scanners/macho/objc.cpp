@@ -52,6 +52,15 @@ std::uint64_t import_stub_slot(const Section& section, std::uint64_t offset) {
   return 0;
 }
 
+/// jmp qword ptr [rip + displacement]
+std::uint64_t x86_stub_slot(const Section& section, std::uint64_t offset) {
+  constexpr std::uint16_t kJump = 0x25ff;
+  if (read_at<std::uint16_t>(section.bytes, offset) != kJump) return 0;
+  const auto displacement = read_at<std::int32_t>(section.bytes, offset + 2);
+  if (!displacement) return 0;
+  return section.address + offset + 6 + static_cast<std::uint64_t>(std::int64_t{*displacement});
+}
+
 std::string_view indirect_name(const Image& image, const Section& section, std::uint64_t index) {
   const auto symbol = image.indirect_symbol(section.reserved1 + index);
   if (!symbol || *symbol >= image.symbol_count()) return {};  // also INDIRECT_SYMBOL_LOCAL
@@ -100,9 +109,9 @@ std::vector<ImportStub> import_stubs(const Image& image, const Fixups& fixups) {
     const std::uint64_t size = section.reserved2;
     for (std::uint64_t at = 0; at + size <= section.bytes.size(); at += size) {
       std::string_view name;
-      if (image.is_arm64())
-        if (const std::uint64_t slot = import_stub_slot(section, at))
-          name = fixups.import_name(slot);
+      const std::uint64_t slot =
+          image.is_arm64() ? import_stub_slot(section, at) : x86_stub_slot(section, at);
+      if (slot) name = fixups.import_name(slot);
       if (name.empty()) name = indirect_name(image, section, at / size);
       if (!name.empty()) stubs.push_back({section.address + at, name});
     }

@@ -1,72 +1,127 @@
 #!/usr/bin/env python3
 """Re-disassembles every reported site with llvm-objdump, which shares no code of ours.
 
-    check_sites.py DUMP_PROGRAM LLVM_OBJDUMP ID ...
+    check_sites.py DUMP_PROGRAM LLVM_BIN ID ...
 
-For each corpus file that was fetched: the instruction at a site must be a call or branch; where it
-is a direct one and the file has symbols, they must name the reported selector or function.
-Exit status 0, 1 for a site that does not hold, 77 if no file is there.
+LLVM_BIN holds llvm-objdump, llvm-lipo and llvm-ar. For each corpus file that was fetched, and each
+slice or archive member of it: the instruction at a site must be a call or branch; where it is a
+direct one and a symbol or a relocation names its target, that must be the reported selector or
+function. Exit status 0, 1 for a site that does not hold, 77 if no file is there.
 """
+import collections
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import fetch
 
+IMAGE = re.compile(r"^image (\S+) ?(.*)$")
 SITE = re.compile(r"^(send|call) (\S+) .*?@0x([0-9a-f]+) (\w+)")
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
+RELOCATION = re.compile(r"^\s*([0-9a-f]+):\s+(\w+_RELOC_\w+)\s+(\S+)$")
+BRANCHES = {"arm64": {"bl", "b", "blr", "br"}, "arm64e": {"bl", "b", "blr", "br", "blraa", "blraaz", "braa", "braaz"},
+            "x86_64": {"call", "callq", "jmp", "jmpq"}}
+
+Site = collections.namedtuple("Site", "name address route")
 
 
-def sites(dump, path):
-    text = subprocess.run([dump, path], capture_output=True, text=True, check=True).stdout
-    return [(match[2], int(match[3], 16), match[4]) for match in map(SITE.match, text.splitlines()) if match]
+def output(command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def disassembly(objdump, path, low, high):
-    command = [objdump, "-d", "--no-show-raw-insn", f"--start-address={low:#x}", f"--stop-address={high:#x}", path]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return {int(match[1], 16): (match[2], match[3]) for match in map(LINE.match, lines) if match}
+def images(dump, path):
+    """{(arch, member): [Site]}"""
+    out = {}
+    for line in output([dump, path]).splitlines():
+        if match := IMAGE.match(line):
+            sites = out.setdefault((match[1], match[2]), [])
+        elif match := SITE.match(line):
+            sites.append(Site(match[2], int(match[3], 16), match[4]))
+    return out
 
 
-def wrong(site, code):
-    name, address, route = site
-    if address not in code:
+def thin(tools, path, arch, member, scratch):
+    """A file that holds only that slice or member."""
+    if member:
+        subprocess.run([tools / "llvm-ar", "x", path, member], cwd=scratch, check=True)
+        return scratch / member
+    if "universal binary" not in output([tools / "llvm-objdump", "-a", "--macho", "--universal-headers", path])\
+            and not output([tools / "llvm-lipo", "-archs", path]).strip().count(" "):
+        return path
+    target = scratch / arch
+    subprocess.run([tools / "llvm-lipo", path, "-thin", arch, "-output", target], check=True)
+    return target
+
+
+def disassembly(tools, path, sites):
+    """{address: (mnemonic, operands, relocation)} around the sites."""
+    code = {}
+    groups = []
+    for site in sorted(sites, key=lambda site: site.address):
+        if groups and site.address - groups[-1][1] < 0x4000:
+            groups[-1][1] = site.address
+        else:
+            groups.append([site.address, site.address])
+    for low, high in groups:
+        command = [tools / "llvm-objdump", "-d", "-r", "--no-show-raw-insn", f"--start-address={low:#x}",
+                   f"--stop-address={high + 8:#x}", path]
+        last = None
+        for line in output(command).splitlines():
+            if match := RELOCATION.match(line):
+                if last is not None:
+                    code[last][2] = match[3]
+            elif match := LINE.match(line):
+                last = int(match[1], 16)
+                code[last] = [match[2], match[3], ""]
+    return code
+
+
+def wrong(site, code, arch):
+    if site.address not in code:
         return "no instruction there"
-    mnemonic, operands = code[address]
-    if mnemonic not in ("bl", "b", "blr", "br"):
+    mnemonic, operands, relocation = code[site.address]
+    if mnemonic not in BRANCHES[arch]:
         return f"found {mnemonic}"
     symbol = re.search(r"<(_objc_msgSend\$[^>+]+)>", operands)
-    if route == "stub" and symbol and symbol[1] != "_objc_msgSend$" + name:
-        return f"found a call of {symbol[1]}"
+    named = symbol[1] if symbol else relocation
+    if site.route in ("stub", "symbol") and named.startswith("_objc_msgSend$") and \
+            named != "_objc_msgSend$" + site.name:
+        return f"found a call of {named}"
+    if site.route == "symbol" and not relocation:
+        return "found no relocation"
     return None
 
 
-def main(dump, objdump, ids):
+def check(dump, tools, identity, path):
     checked = failed = 0
-    entries = {identity: fetch.cache_dir() / identity for identity in ids}
-    for identity, path in entries.items():
+    for (arch, member), sites in images(dump, path).items():
+        if not sites:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            code = disassembly(tools, thin(tools, path, arch, member, pathlib.Path(scratch)), sites)
+        for site in sites:
+            checked += 1
+            if problem := wrong(site, code, arch):
+                failed += 1
+                print(f"{identity} {arch} {member}: {site.name} at {site.address:#x}: {problem}")
+    return checked, failed
+
+
+def main(dump, tools, ids):
+    checked = failed = 0
+    for identity in ids:
+        path = fetch.cache_dir() / identity
         if not path.exists():
             print(f"SKIPPED {identity}: not fetched")
             continue
-        found = sites(dump, path)
-        # One disassembly for each group of sites that lie close together.
-        groups = []
-        for site in sorted(found, key=lambda site: site[1]):
-            if groups and site[1] - groups[-1][-1][1] < 0x4000:
-                groups[-1].append(site)
-            else:
-                groups.append([site])
-        for group in groups:
-            code = disassembly(objdump, path, group[0][1], group[-1][1] + 4)
-            for site in group:
-                checked += 1
-                problem = wrong(site, code)
-                if problem:
-                    failed += 1
-                    print(f"{identity}: {site[0]} at {site[1]:#x}: {problem}")
+        some, bad = check(dump, tools, identity, path)
+        checked += some
+        failed += bad
     print(f"{checked} sites, {failed} wrong")
     return 77 if checked == 0 else 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
+    sys.exit(main(sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]))

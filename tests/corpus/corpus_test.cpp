@@ -11,6 +11,7 @@
 
 #include "scanners/code/app_match.h"
 #include "tables/predicate.h"
+#include "tests/unit/code/limits.h"
 #include "tests/unit/code/support.h"
 
 namespace metaldoctor {
@@ -282,6 +283,7 @@ TEST(CorpusMutations, GiveFindingsOrADiagnostic) {
                        : bytes.size() - 1 - next() % std::min<std::size_t>(zone, bytes.size());
         bytes[at] = static_cast<std::uint8_t>(next());
       }
+      const testing::CostLimit limit(fmt::format("{}, mutation {}", id, i), bytes.size());
       if (const auto file = MachOFile::read(bytes, "mutant"))
         for (const Slice& slice : file->slices()) (void)auditor.audit(slice, "mutant");
     }

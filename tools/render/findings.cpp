@@ -143,9 +143,6 @@ class Writer {
     heading("gates: what hangs on answers", f_.gates.size());
     for (const Gate& gate : f_.gates) {
       const std::string_view level = gate.certainty == Certainty::certain ? "certain" : "likely";
-      const bool stored = gate.where.kind == Gate::Where::Kind::field ||
-                          gate.where.kind == Gate::Where::Kind::global;
-      if (!stored && !gate.feeds.empty() && style_.verbosity == 0) continue;
       const std::string place =
           gate.where.kind == Gate::Where::Kind::field
               ? fmt::format("field [{}]+{:#x}", gate.where.base, gate.where.offset)
@@ -155,6 +152,7 @@ class Writer {
       if (!gate.readers.empty()) {
         line(6, "read at ", fmt::format("{:#x}", fmt::join(gate.readers, ", ")));
       }
+      line(6, "feeds ", fmt::format("{}", fmt::join(gate.feeds, ", ")));
       side("if yes,", gate.if_true);
       side("if no,", gate.if_false);
     }

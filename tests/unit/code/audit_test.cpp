@@ -10,6 +10,7 @@
 #include "scanners/macho/objc.h"
 #include "tables/document.h"
 #include "tables/predicate.h"
+#include "tests/unit/code/limits.h"
 #include "tests/unit/code/support.h"
 
 namespace metaldoctor {
@@ -67,6 +68,9 @@ TEST_P(LinkedThreeWays, EveryFormIsFound) {
       {"_ladder",
        {"supportsFamily: 1004", "supportsFamily: 1003", "supportsFamily: 1002",
         "supportsFamily: 1001", "ladder 1004..1001"}},
+      // What the flags of _init decide elsewhere.
+      {"_reader",
+       {"branch = family(1007) or family(5001) likely", "select = not family(1007) likely"}},
       {"_after_probe", {"supportsFamily: 1008", "select = family(1008)", "select = family(1008)"}},
       {"_init",
        {"_MTLCreateSystemDefaultDevice ", "supportsFamily: 1007", "supportsFamily: 5001",
@@ -93,6 +97,7 @@ TEST_P(LinkedThreeWays, FlagsAreReadElsewhere) {
     if (gate.where.kind != Gate::Where::Kind::field) continue;
     const bool read = gate.where.offset == 0x20 || gate.where.offset == 0x21;
     EXPECT_EQ(gate.readers.size(), read ? 1u : 0u) << gate.where.offset;
+    EXPECT_EQ(gate.feeds.empty(), !read) << gate.where.offset;
   }
 }
 
@@ -242,6 +247,8 @@ TEST(Audit, SurvivesMutations) {
   if (originals.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
   Auditor auditor(words);
   std::mt19937 random(20260801);
+  std::size_t largest = 0;
+  for (const auto& original : originals) largest = std::max(largest, original.size());
   std::size_t refused = 0, read = 0;
   for (int round = 0; round < rounds; ++round) {
     auto bytes = originals[random() % originals.size()];
@@ -260,6 +267,7 @@ TEST(Audit, SurvivesMutations) {
       bytes[at] = values[random() % 6];
     }
     if (random() % 16 == 0) bytes.resize(random() % bytes.size());
+    const testing::CostLimit limit(fmt::format("round {}", round), largest);
     const auto file = MachOFile::read(bytes, "mutant");
     if (!file) {
       ++refused;

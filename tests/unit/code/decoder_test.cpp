@@ -16,7 +16,7 @@ std::string fields(const Insn& insn) {
 }
 
 TEST(Decoder, ReadsWhatTheTracerNeeds) {
-  auto decoder = Decoder::create();
+  auto decoder = Decoder::create(Arch::Kind::arm64);
   ASSERT_TRUE(decoder) << decoder.error().what;
   struct Case {
     const char* text;
@@ -52,7 +52,11 @@ TEST(Decoder, ReadsWhatTheTracerNeeds) {
       {"not an instruction", 0xffffffff, Op::trap, "- - - 0 0x0"},
   };
   for (const Case& one : cases) {
-    const Insn insn = decoder->decode(one.word, 0x1000);
+    std::vector<Insn> steps;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&one.word);
+    EXPECT_EQ(decoder->decode_one({bytes, 4}, 0x1000, steps), 4u) << one.text;
+    ASSERT_EQ(steps.size(), 1u) << one.text;
+    const Insn insn = steps[0];
     EXPECT_EQ(fields(insn), fmt::format("{} {}", static_cast<int>(one.op), one.fields)) << one.text;
   }
 }

@@ -3,8 +3,9 @@
 
 namespace metaldoctor {
 
-/// What the tracer distinguishes among A64 instructions. The list is short on purpose: everything
-/// else is `other`, which only makes the registers it writes unknown.
+/// What the tracer distinguishes among instructions, in A64's terms; an x86-64 instruction becomes
+/// one or more of these. The list is short on purpose: everything else is `other`, which only makes
+/// the registers it writes unknown.
 enum class Op : std::uint8_t {
   other,
   nop,
@@ -62,10 +63,12 @@ enum class Op : std::uint8_t {
 
 constexpr std::uint8_t kSp = 31, kZero = 32, kNoReg = 33;
 
-/// One decoded instruction. Fields that an Op does not have are left at their defaults.
+/// One decoded instruction, or one step of an x86-64 instruction: the steps share its address and
+/// length. Fields that an Op does not have are left at their defaults.
 struct Insn {
   std::uint64_t address = 0;
   Op op = Op::other;
+  std::uint8_t length = 4;
   bool wide = false;  ///< 64-bit operation
   bool sets_flags = false;
   bool is_signed = false;  ///< sign-extending load
