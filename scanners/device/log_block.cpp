@@ -17,6 +17,7 @@ bool detail_flag(const LogGrammar::Item& item, const char* name) {
 }
 
 std::string_view said_by(const LogLine& line, const LogGrammar::Item& item) {
+  if (item.form == "mention") return {};
   std::string_view said = line.text;
   said.remove_prefix(std::min(item.key.size(), said.size()));
   if (said.starts_with(' ')) said.remove_prefix(1);
@@ -38,8 +39,9 @@ struct LogBlock::Form {
 };
 
 const LogBlock::Form* LogBlock::form(std::string_view name) {
-  static constexpr std::array<Form, 11> kForms{{
+  static constexpr std::array<Form, 12> kForms{{
       {"flag", &LogBlock::read_flag, false},
+      {"mention", &LogBlock::read_flag, false},
       {"bool", &LogBlock::read_bool, true},
       {"integer", &LogBlock::read_integer, false},
       {"megabytes", &LogBlock::read_megabytes, true},

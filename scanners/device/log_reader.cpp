@@ -20,7 +20,11 @@ struct Match {
   const LogGrammar::Item* item = nullptr;
 };
 
-bool has_key(std::string_view text, std::string_view key) {
+/// Keys begin what a line says; that of a mention stands after something that varies, such as the
+/// source line of an assertion.
+bool has_key(std::string_view text, const LogGrammar::Item& item) {
+  const std::string_view key = item.key;
+  if (item.form == "mention") return text.find(key) != text.npos;
   return text.starts_with(key) && (text.size() == key.size() || text[key.size()] == ' ');
 }
 
@@ -34,7 +38,7 @@ Match match(const Tables& tables, const LogLine& line, const LogGrammar* current
       continue;
     }
     for (const LogGrammar::Item& item : grammar.items) {
-      if (!has_key(line.text, item.key)) continue;
+      if (!has_key(line.text, item)) continue;
       const bool longer = best.item == nullptr || item.key.size() > best.item->key.size();
       const bool ours = best.item && item.key == best.item->key && &grammar == current;
       if (longer || ours) best = {&grammar, &item};

@@ -188,6 +188,14 @@ Found default_device_nil(const Case& c) {
   return code(fmt::format("no default device, but {} listed", *listed), Evidence::measured);
 }
 
+Found no_metal_device(const Case& c) {
+  if (!c.fact_is("devices.default", false) || c.fact("devices.count") != Value{std::int64_t{0}}) {
+    return {};
+  }
+  return code("MTLCreateSystemDefaultDevice gives nil and MTLCopyAllDevices none",
+              Evidence::measured);
+}
+
 Found vm_no_apple_family(const Case& c) {
   if (!c.apple_guest() || highest(c, "Apple")) return {};
   const CapturedAnswer* lowest = c.capture.find({"supportsFamily:", {1001}});
@@ -314,7 +322,7 @@ struct CodeRule {
 };
 
 /// In the order of the output; a rule may look at codes above it.
-constexpr std::array<CodeRule, 28> kRules{{
+constexpr std::array<CodeRule, 29> kRules{{
     {"VM_DETECTED", vm_detected},
     {"HOST_CHIP_KNOWN", host_chip_known},
     {"OS_VERSION_COMPAT_VALUE", os_compat_value},
@@ -326,6 +334,7 @@ constexpr std::array<CodeRule, 28> kRules{{
     {"OVERRIDE_EXCEEDS_HOST", override_exceeds_host},
     {"RESIDENCY_SET_UNSUPPORTED", residency_unsupported},
     {"OVERRIDE_TOO_BROAD", override_too_broad},
+    {"NO_METAL_DEVICE", no_metal_device},
     {"DEFAULT_DEVICE_NIL_BUT_ENUMERABLE", default_device_nil},
     {"VM_NO_APPLE_FAMILY", vm_no_apple_family},
     {"VM_APPLE_FAMILY_UNDERREPORTED", vm_underreported},
@@ -350,9 +359,10 @@ struct Word {
   std::string_view word;
   std::array<std::string_view, 4> codes;
 };
-constexpr std::array<Word, 8> kWords{{
+constexpr std::array<Word, 9> kWords{{
     {"harmful-override", {"RESIDENCY_SET_UNSUPPORTED"}},  // only beside an override, see below
     {"override-active", {"OVERRIDE_DETECTED"}},
+    {"no-device-visible", {"NO_METAL_DEVICE"}},
     {"insufficient-data", {"NEED_INIT_LINES"}},
     {"true-hardware-limit", {"NON_APPLE_GPU"}},
     {"mismatch-not-fixable", {"VM_INTEL_PARAVIRTUAL", "VM_INTEL_PARAVIRTUAL_LIKELY"}},
@@ -411,12 +421,6 @@ std::string verdict_of(const Tables& tables, const Capture& capture, const Diagn
     });
     if (holds || (row.word == "mismatch" && differs(diagnosis))) return std::string(row.word);
   }
-  const CapturedFact* devices = capture.fact("devices.count");
-  const CapturedFact* default_device = capture.fact("devices.default");
-  if (devices != nullptr && devices->value == Value{std::int64_t{0}} && default_device != nullptr &&
-      default_device->value == Value{false}) {
-    return "no-device-visible";
-  }
   const bool guest = diagnosis.is_guest == true;
   if (capture.answers.empty()) return guest ? "vm-detected" : "no-capability-data";
   if (guest && diagnosis.host == nullptr) return "vm-detected";
@@ -432,8 +436,7 @@ std::vector<std::string> all_codes() {
 }
 
 std::vector<std::string> all_verdict_words() {
-  std::vector<std::string> words{"healthy", "vm-works", "vm-detected", "no-capability-data",
-                                 "no-device-visible"};
+  std::vector<std::string> words{"healthy", "vm-works", "vm-detected", "no-capability-data"};
   for (const Word& row : kWords) words.emplace_back(row.word);
   return words;
 }

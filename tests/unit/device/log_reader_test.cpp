@@ -58,6 +58,8 @@ constexpr Sample kSamples[] = {
      "ggml.simdgroup_reduction=no ggml.simdgroup_mm=no recommended_working_set_mb='5010.80' "
      "ggml.kernels_skipped=6"},
     {"ggml-2024-unsupported-op", "", "", "ggml.unsupported_op='MUL_MAT'"},
+    {"ggml-2025-amd-residency-assert", "AMD Radeon HD GFX10 Family Unknown Prototype", "",
+     "ggml.device_id='Metal' rset_ok=no"},
     {"ggml-2025-m2-no-bfloat", "Apple M2",
      "yes 1008 3003 5001, yes? 1001 1002 1003 1004 1005 1006 1007 3001 3002, "
      "no 1009 1010 1011 5002, hasUnifiedMemory=yes",
@@ -282,9 +284,9 @@ TEST(LogReader, ResidencyLineProvesNoOs) {
 
 TEST(LogReader, EveryFormOfTheTablesIsRead) {
   // An item whose form the reader does not know would be dropped without a word.
-  constexpr std::string_view kForms[] = {"flag",    "bool",   "integer", "megabytes",
-                                         "family",  "device", "cpu",     "used_device",
-                                         "skipped", "quoted", "banner"};
+  constexpr std::string_view kForms[] = {"flag",        "mention", "bool",   "integer",
+                                         "megabytes",   "family",  "device", "cpu",
+                                         "used_device", "skipped", "quoted", "banner"};
   for (const LogGrammar& grammar : shared_tables().log_grammars()) {
     for (const LogGrammar::Item& item : grammar.items) {
       EXPECT_THAT(kForms, testing::Contains(item.form)) << grammar.id << ": " << item.key;
