@@ -17,6 +17,7 @@ class FlowMaker {
   Flow make() {
     split();
     for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) connect(b);
+    cut_off_padding();
     connect_indirect();
     for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b)
       for (const std::uint32_t to : flow_.blocks[b].successors)
@@ -73,14 +74,32 @@ class FlowMaker {
     }
   }
 
+  std::vector<bool> reached() const {
+    std::vector<bool> out(flow_.blocks.size(), false);
+    for (const Block& block : flow_.blocks)
+      for (const std::uint32_t to : block.successors) out[to] = true;
+    return out;
+  }
+
+  /// Nops that align a loop head stand after a jump; nothing falls through them.
+  void cut_off_padding() {
+    const std::vector<bool> reached = this->reached();
+    for (std::uint32_t b = 1; b < flow_.blocks.size(); ++b) {
+      Block& block = flow_.blocks[b];
+      if (!reached[b] && is_padding(block)) block.successors.clear();
+    }
+  }
+  bool is_padding(const Block& block) const {
+    return std::all_of(code_.begin() + block.first, code_.begin() + block.last,
+                       [](const Insn& insn) { return insn.op == Op::nop || insn.op == Op::trap; });
+  }
+
   void connect_indirect() {
     if (indirect_.empty()) return;
-    std::vector<bool> reached(flow_.blocks.size(), false);
-    for (const Block& block : flow_.blocks)
-      for (const std::uint32_t to : block.successors) reached[to] = true;
+    const std::vector<bool> reached = this->reached();
     std::vector<std::uint32_t> loose;
     for (std::uint32_t b = 1; b < flow_.blocks.size(); ++b)
-      if (!reached[b] && code_[flow_.blocks[b].first].op != Op::trap) loose.push_back(b);
+      if (!reached[b] && !is_padding(flow_.blocks[b])) loose.push_back(b);
     // Many switches times many cases would be quadratic; one switch takes them all then.
     const bool many = indirect_.size() * loose.size() > 65'536;
     for (const std::uint32_t from : indirect_) {

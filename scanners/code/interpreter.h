@@ -110,6 +110,7 @@ class Interpreter {
   Leaves& leaves_;
   int depth_ = 0;  ///< of leaves in leaves
   const Insn* outer_call_ = nullptr;
+  std::vector<const Target*> offered_;  ///< what the outer caller's registers held
 };
 
 }  // namespace metaldoctor

@@ -1,4 +1,6 @@
 // Calls of functions of the image: wrappers ask for their callers, leaves are executed in place.
+#include <algorithm>
+
 #include "scanners/code/interpreter.h"
 #include "scanners/code/leaves.h"
 
@@ -70,7 +72,12 @@ bool Interpreter::execute_leaf(MachineState& state, const Insn& call, std::uint6
   if (!steps) return false;
   const bool outer = depth_++ == 0;
   const bool recording = recording_;
-  if (outer) outer_call_ = &call;
+  if (outer) {
+    outer_call_ = &call;
+    offered_.clear();
+    for (const AbstractValue& value : state.regs)
+      if (value.kind == AbstractValue::Kind::target) offered_.push_back(value.target());
+  }
   recording_ = false;
   for (const Insn& step : *steps) {
     if (step.op == Op::ret) break;
@@ -93,12 +100,15 @@ bool Interpreter::execute_leaf(MachineState& state, const Insn& call, std::uint6
   return true;
 }
 
-/// A jump to objc_msgSend itself, or on to another leaf that may hold one.
+/// A jump to objc_msgSend with a selector that the caller had, or on to another leaf.
 bool Interpreter::chosen_by_caller(const MachineState& state, const Insn& jump) const {
   const Callee to = callee(state, jump);
   if (!to.target) return program_.summary(to.address) == nullptr;
-  return to.target->function && (to.target->function->role == FunctionRole::message ||
-                                 to.target->function->role == FunctionRole::message_structure);
+  const FunctionRole role = to.target->function ? to.target->function->role : FunctionRole::other;
+  if (role != FunctionRole::message && role != FunctionRole::message_structure) return false;
+  const AbstractValue selector = argument(state, role == FunctionRole::message_structure ? 2 : 1);
+  return selector.kind == AbstractValue::Kind::target &&
+         std::find(offered_.begin(), offered_.end(), selector.target()) != offered_.end();
 }
 
 void Interpreter::local_call(MachineState& state, const Insn& insn, std::uint64_t address,
