@@ -209,6 +209,10 @@ void Plist::set_text(const std::string& in, const std::string& key, const std::s
   plist_dict_set_item(dictionary, key.c_str(), plist_new_string(value.c_str()));
 }
 
+void Plist::set_truth(const std::string& key, bool value) {
+  plist_dict_set_item(impl_->root.get(), key.c_str(), plist_new_bool(value));
+}
+
 void Plist::set_texts(const std::string& key, const std::vector<std::string>& values) {
   const plist_t array = plist_new_array();
   for (const std::string& value : values) {

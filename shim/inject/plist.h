@@ -44,6 +44,7 @@ class Plist {
   void set_text(const std::string& key, const std::string& value);
   /// Makes the dictionary `in` when the root has none.
   void set_text(const std::string& in, const std::string& key, const std::string& value);
+  void set_truth(const std::string& key, bool value);
   void set_texts(const std::string& key, const std::vector<std::string>& values);
 
   std::string write() const;  ///< in the form that was read

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "shim/asked.h"
 #include "shim/recommend.h"
 #include "tools/metaldoctor/binary_input.h"
 #include "tools/metaldoctor/context.h"
@@ -17,6 +18,7 @@ struct RecommendInput {
   DeviceInput device;
   std::vector<std::string> files;
   std::string arch;
+  std::string journal;
   std::vector<std::string> apps;
   std::vector<std::string> want;
   std::vector<std::string> set;
@@ -78,6 +80,23 @@ void note_unasked_environment(const RecommendOptions& options, const std::vector
   }
 }
 
+/// With --journal: only the paths that the process really came to.
+Result<void> keep_asked(const RecommendInput& input, const Tables& tables, std::vector<Path>& paths,
+                        Context& context) {
+  if (input.journal.empty()) return {};
+  const auto text = read_file(input.journal);
+  if (!text) return tl::unexpected(text.error());
+  const auto journal = read_journal(tables, *text, input.journal);
+  if (!journal) return tl::unexpected(journal.error());
+  const auto asked = asked_in(*journal, input.journal);
+  if (!asked) return tl::unexpected(asked.error());
+  for (const std::string& id : remove_unasked(paths, *asked)) {
+    context.note(fmt::format(
+        "metaldoctor recommend: {} is left out: the process never asked for it [measured]", id));
+  }
+  return {};
+}
+
 ExitStatus recommend_command(Context& context, const RecommendInput& input) {
   if (input.apps.empty() && input.files.empty()) {
     return context.report({Fault::usage, "no-program", "recommend", "no program given",
@@ -90,6 +109,9 @@ ExitStatus recommend_command(Context& context, const RecommendInput& input) {
   auto paths = paths_of_all(input, **tables);
   if (!paths) return context.report(paths.error());
   note_unasked_environment(*options, *paths, context);
+  if (auto kept = keep_asked(input, **tables, *paths, context); !kept) {
+    return context.report(kept.error());
+  }
 
   DeviceInput device = input.device;
   if (!device.given()) {
@@ -128,6 +150,9 @@ Action define_recommend(CLI::App& app) {
       ->type_name("ID[@RANGE]")
       ->allow_extra_args(false);  // one value each: what follows is a file
   input->device.add_options(app);
+  app.add_option("--journal", input->journal,
+                 "what `trace --journal` wrote: leave out paths that were never asked for")
+      ->type_name("FILE");
   app.add_option("--want", input->want, "open only these paths")
       ->type_name("PATH")
       ->allow_extra_args(false);
