@@ -8,6 +8,7 @@
 #include "scanners/macho/macho_file.h"
 #include "scanners/macho/sha256.h"
 #include "shim/sign.h"
+#include "tables/hazard_match.h"
 #include "tables/host_answers.h"
 
 extern "C" const std::uint8_t metaldoctor_template_begin[], metaldoctor_template_end[],
@@ -17,12 +18,6 @@ namespace metaldoctor {
 namespace {
 
 constexpr std::string_view kTemplateText = "mdtemplate1;" METALDOCTOR_VERSION ";";
-
-bool is_above(const Value& wanted, const Value& host) {
-  if (const auto* truth = std::get_if<bool>(&wanted)) return *truth && host != Value{true};
-  const auto* number = std::get_if<std::int64_t>(&host);
-  return !number || std::get<std::int64_t>(wanted) > *number;
-}
 
 std::string above_text(const Answer& change, const Chip& chip,
                        const std::optional<HostAnswer>& host) {
@@ -55,7 +50,7 @@ Result<std::vector<std::string>> above_bound(const Tables& tables, const Profile
     if (change.value == Value{false}) continue;
     for (const Chip* chip : chips) {
       const auto host = host_answer(tables, *chip, os, change.key);
-      if (!is_above(change.value, host ? host->answer.value : Value{})) continue;
+      if (!is_raised(host ? host->answer.value : Value{}, change.value)) continue;
       above.push_back(above_text(change, *chip, host));
       break;
     }

@@ -96,7 +96,7 @@ void Verifier::profile(const Profile* expected) {
   }
   report_.is_ours = !texts.empty();
   if (texts.empty()) {
-    report_.checks.push_back({"profile", expected ? State::failed : State::not_applicable,
+    report_.checks.push_back({"profile", State::not_applicable,
                               "it has no embedded profile: what it changes hangs on its code and "
                               "on the environment of the process",
                               Evidence::read});
@@ -114,7 +114,7 @@ void Verifier::profile(const Profile* expected) {
   if (!report_.profile && !report_.is_template) {
     problems.push_back("what it holds is no profile: it would change nothing");
   }
-  if (expected) {
+  if (expected && !report_.is_template) {
     const auto wanted = injected_profile(tables_, *expected, shim::Bound::host);
     if (!wanted) {
       problems.push_back("the expected profile: " + wanted.error().what);
@@ -168,11 +168,7 @@ Result<VerifyReport> Verifier::run(const Profile* expected) {
   image_checks();
   profile(expected);
   template_bytes();
-  report_.cannot_prove = {
-      "That dyld will insert it into a given program: see `metaldoctor preflight`.",
-      "How Metal and its driver behave once an answer is another.",
-      "What a library does that is not visible in its load commands and imports.",
-  };
+  set_cannot_prove(report_, false);
   return std::move(report_);
 }
 
@@ -186,13 +182,38 @@ std::string_view to_string(VerifyCheck::State state) {
       return "failed";
     case State::not_applicable:
       return "not applicable";
+    case State::not_checked:
+      return "not checked";
   }
   return "failed";
 }
 
-bool VerifyReport::passed() const {
-  return std::ranges::none_of(checks,
-                              [](const VerifyCheck& row) { return row.state == State::failed; });
+VerifyReport::Verdict VerifyReport::verdict() const {
+  const auto any = [&](State state) {
+    return std::ranges::find(checks, state, &VerifyCheck::state) != checks.end();
+  };
+  if (any(State::failed)) return Verdict::failed;
+  return any(State::not_checked) ? Verdict::incomplete : Verdict::passed;
+}
+
+void set_cannot_prove(VerifyReport& report, bool executed) {
+  report.cannot_prove = {
+      "That dyld will insert it into a given program: see `metaldoctor preflight`.",
+      "How Metal and its driver behave once an answer is another."};
+  if (!executed) {
+    report.cannot_prove.emplace_back(
+        "What a library does that is not visible in its load commands and imports.");
+    return;
+  }
+  report.cannot_prove.emplace_back(
+      "That classes, encodings and the order of events are those of the simulation: they are taken "
+      "from what was published of macOS and iOS builds.");
+  report.cannot_prove.emplace_back(
+      "What it does in situations other than the executed ones, or "
+      "with several threads at once.");
+  if (std::ranges::find(report.slices, "arm64e", &EmittedSlice::arch) != report.slices.end()) {
+    report.cannot_prove.emplace_back("What its arm64e slice does: that was not executed.");
+  }
 }
 
 const VerifyCheck* VerifyReport::check(std::string_view id) const {

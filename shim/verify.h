@@ -12,11 +12,20 @@ namespace metaldoctor {
 
 struct VerifyCheck {
   std::string id;  ///< stable: "imports", "signature" ...
-  enum class State { passed, failed, not_applicable } state = State::passed;
+  enum class State { passed, failed, not_applicable, not_checked } state = State::passed;
   std::string detail;                  ///< what was found; for a failure what was expected too
   Evidence evidence = Evidence::read;  ///< executed for the checks of the simulator
 };
 std::string_view to_string(VerifyCheck::State state);
+struct VerifyReport;
+/// What remains open after the checks of the file, or after those of its execution too.
+void set_cannot_prove(VerifyReport& report, bool executed);
+
+/// Metal's own questions (MTLDeviceFeatureQueries) whose answers the library changes.
+struct MetalFlips {
+  Profile::Callers callers = Profile::Callers::all;
+  std::vector<std::string> gained, lost;  ///< "familySupportsSIMDReduction"
+};
 
 struct VerifyReport {
   std::string sha256;
@@ -26,14 +35,18 @@ struct VerifyReport {
   std::string profile_text;
   std::optional<InjectedProfile> profile;
   std::vector<VerifyCheck> checks;
+  std::vector<MetalFlips> flips;          ///< only if they were asked for, and executed
   std::vector<std::string> cannot_prove;  ///< sentences for the end of every report
 
-  bool passed() const;
+  enum class Verdict { passed, failed, incomplete };  ///< incomplete: nothing failed, not all ran
+  Verdict verdict() const;
+  bool passed() const { return verdict() == Verdict::passed; }
   const VerifyCheck* check(std::string_view id) const;
 };
 
 /// Static checks of a thin or universal library. With `expected`, what is embedded must be those
-/// changes. An error is a file that is no readable Mach-O; everything else is a check that failed.
+/// changes; a library that embeds none is held to them by verify_behaviour. An error is a file that
+/// is no readable Mach-O; everything else is a check that failed.
 Result<VerifyReport> verify_static(const Tables& tables, Bytes file, std::string_view name,
                                    const Profile* expected = nullptr);
 

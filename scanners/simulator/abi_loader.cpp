@@ -57,8 +57,7 @@ void do_dladdr(Call& call) {
     }
   } else if (const Trap* trap = process.trap_at(address)) {
     path = process.objc.text(library_path(trap->library));
-    const auto [start, size] = Process::shared_cache();
-    base = address - start < size ? start : address;
+    base = Process::header_of(address);
     symbol = process.objc.text(trap->name);
     value = address;
   } else {

@@ -40,7 +40,12 @@ struct DeviceMethods {
     const auto device = device_of(call);
     if (!device) return;
     event(call, *device);
-    call.process.send(call.arg(0), "initGPUFamilySupport");
+    // A system without that method has its families set up before.
+    const ObjcObject* object = call.process.objc.object(call.arg(0));
+    if (call.process.objc.lookup(*object->cls, "initGPUFamilySupport", false))
+      call.process.send(call.arg(0), "initGPUFamilySupport");
+    else
+      call.process.devices.ready_[*device] = true;
     call.process.devices.take_snapshot(call.arg(0));
   }
 

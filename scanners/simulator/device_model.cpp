@@ -47,6 +47,11 @@ ObjcClass& DeviceModel::add_class(const RuntimeClass& row) {
 }
 
 void DeviceModel::add_method(ObjcClass& cls, const RuntimeMethod& method) {
+  const auto& changes = process_.request.system;
+  const auto changed = std::ranges::find_if(changes, [&](const SimMethodChange& change) {
+    return change.class_name == cls.name && change.selector == method.selector;
+  });
+  if (changed != changes.end() && !changed->types) return;
   Trap trap;
   trap.name = fmt::format("-[{} {}]", cls.name, method.selector);
   trap.library = SystemLibrary::metal;
@@ -57,8 +62,9 @@ void DeviceModel::add_method(ObjcClass& cls, const RuntimeMethod& method) {
       process_.machine.arch() == SimArch::x86_64 && returns_through_memory(method.types);
   const std::uint64_t imp = process_.add_trap(std::move(trap));
   const bool arm = process_.machine.arch() == SimArch::arm64;
-  cls.methods[method.selector] = {method.selector, arm ? method.types : method.types_x86_64, imp,
-                                  imp, 0};
+  std::string types = arm ? method.types : method.types_x86_64;
+  if (changed != changes.end()) types = *changed->types;
+  cls.methods[method.selector] = {method.selector, std::move(types), imp, imp, 0};
 }
 
 void DeviceModel::add_classes_of(std::string_view image) {

@@ -10,10 +10,13 @@ namespace metaldoctor {
 namespace {
 
 constexpr std::uint64_t trap_size = 16;
-/// Return addresses of calls that a program makes lie above the shared cache.
+/// Return addresses of calls that a program makes lie above the shared cache. Both start with a
+/// page that holds a Mach-O header: what dladdr gives as their base.
 constexpr std::uint64_t program_area = 0x4000;
-constexpr std::uint64_t program_return = guest::traps + guest::traps_size - program_area;
-constexpr std::size_t max_traps = (guest::traps_size - program_area) / trap_size;
+constexpr std::uint64_t program_start = guest::traps + guest::traps_size - program_area;
+constexpr std::uint64_t program_return = program_start + Memory::page;
+constexpr std::uint64_t first_trap = guest::traps + Memory::page;
+constexpr std::size_t max_traps = (program_start - first_trap) / trap_size;
 constexpr std::uint64_t null_page = 0x4000;
 /// What imports read and write is held against the instruction budget at this rate.
 constexpr std::uint64_t bytes_an_instruction = 16;
@@ -62,6 +65,17 @@ Process::Process(const Tables& all, const RuntimeTables& own, const SimRequest& 
   }
 }
 
+/// As much of a mach_header_64 as programs look at: its file type and flags.
+bool Process::map_header(std::uint64_t address, std::uint32_t type, std::uint32_t flags) {
+  const bool arm = machine.arch() == SimArch::arm64;
+  const std::array<std::uint32_t, 8> header = {
+      0xfeedfacf, arm ? 0x0100000cu : 0x01000007u, arm ? 0u : 3u, type, 0, 0, flags, 0};
+  std::uint8_t* at =
+      memory.map_zero(address, Memory::page, {true, false, false}, Region::Kind::image);
+  if (at) std::memcpy(at, header.data(), sizeof header);
+  return at;
+}
+
 Result<void> Process::load(const SimHost& host) {
   const auto no_memory = [] {
     return fail(Fault::input, "simulator-memory", "request", "the host gives no memory");
@@ -71,6 +85,10 @@ Result<void> Process::load(const SimHost& host) {
   if (!memory.map_zero(guest::heap, request.budget.memory, {true, true, false}, Kind::heap) ||
       !memory.map_zero(guest::objects, guest::objects_size, {true, true, false}, Kind::objects) ||
       !memory.map_zero(guest::stack, guest::stack_size, {true, true, false}, Kind::stack))
+    return no_memory();
+  constexpr std::uint32_t dylib = 6, executable = 2, in_shared_cache = 0x80000000;
+  if (!map_header(guest::traps, dylib, in_shared_cache) ||
+      !map_header(program_start, executable, 0))
     return no_memory();
   errno_address = objc.reserve(8);
   register_foundation(*this);
@@ -150,11 +168,11 @@ std::uint64_t Process::symbol_address(std::string_view name) {
 std::uint64_t Process::add_trap(Trap trap) {
   if (traps_.size() >= max_traps) return 0;
   traps_.push_back(std::move(trap));
-  return guest::traps + (traps_.size() - 1) * trap_size;
+  return first_trap + (traps_.size() - 1) * trap_size;
 }
 
 Trap* Process::trap_at(std::uint64_t address) {
-  const std::uint64_t offset = address - guest::traps;
+  const std::uint64_t offset = address - first_trap;
   if (address == program_return) return &program_trap_;
   if (!in_traps(address) || offset % trap_size || offset / trap_size >= traps_.size())
     return nullptr;
@@ -163,6 +181,10 @@ Trap* Process::trap_at(std::uint64_t address) {
 
 std::pair<std::uint64_t, std::uint64_t> Process::shared_cache() {
   return {guest::traps, guest::traps_size - program_area};
+}
+
+std::uint64_t Process::header_of(std::uint64_t trap) {
+  return trap < program_start ? guest::traps : program_start;
 }
 
 void Process::stop(std::string kind, std::string text, std::uint64_t where) {

@@ -83,6 +83,8 @@ class Process {
   Trap* trap_at(std::uint64_t address);
   /// Where the system's libraries (our traps) seem to lie: first address and size.
   static std::pair<std::uint64_t, std::uint64_t> shared_cache();
+  /// The Mach-O header of the library or program that a trap belongs to.
+  static std::uint64_t header_of(std::uint64_t trap);
   /// The address that an import or dlsym gives; unknown names get a trap of their own.
   std::uint64_t symbol_address(std::string_view name);
   /// 0 when neither an image nor a host function or datum has the name.
@@ -132,6 +134,7 @@ class Process {
 
  private:
   friend class Steps;
+  bool map_header(std::uint64_t address, std::uint32_t type, std::uint32_t flags);
   void register_classes();
   std::uint64_t bind(const SimLoaded& image, const Import& import);
   bool run_until(std::uint64_t return_trap, std::uint64_t stack);

@@ -80,11 +80,18 @@ struct SimRun {
   std::map<std::string, std::string> environment;  ///< added to the request's
 };
 
+/// A method that this system has otherwise than the known ones.
+struct SimMethodChange {
+  std::string class_name, selector;
+  std::optional<std::string> types;  ///< its encoding; none = the class has no such method
+};
+
 struct SimRequest {
   std::vector<SimImage> images;
   std::string arch;  ///< "arm64", "x86_64"; empty = arm64 if the first image has it
   SimMetal metal = SimMetal::linked;
   std::vector<SimDevice> devices;
+  std::vector<SimMethodChange> system;
   std::vector<SimStep> steps;
   std::vector<SimRun> runs;
   std::map<std::string, std::string> environment;
@@ -215,10 +222,12 @@ SimDifference compare_traces(const Trace& from, const Trace& to);
 /// and that are not among them: leaf names, to be looked for beside the file.
 Result<std::vector<std::string>> missing_libraries(const SimRequest& request);
 
-/// JSON forms. `image_path` of a request's images is all that JSON holds: the caller maps files.
+/// JSON forms. An image is a path, and the caller maps the file, or a path with its bytes. Moved,
+/// never copied: images point into `contents`.
 struct SimRequestDocument {
-  SimRequest request;                    ///< images have paths only
-  std::vector<std::string> image_files;  ///< where to read each image from
+  SimRequest request;
+  std::vector<std::string> image_files;             ///< where to read each image from
+  std::vector<std::vector<std::uint8_t>> contents;  ///< of each image; empty = in the file
 };
 Result<SimRequestDocument> read_sim_request(const Tables& tables, std::string_view text,
                                             std::string_view name);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 
 #include "scanners/simulator/protocol.h"
 
@@ -24,6 +25,7 @@ class RequestReader {
   Result<QueryKey> key(const Json& json, const std::string& pointer) const;
   Result<SimStep> step(const Json& json, const std::string& pointer) const;
   Result<SimRun> run(const Json& json, const std::string& pointer) const;
+  Result<void> image(const Json& json, const std::string& pointer, SimRequestDocument& into) const;
   std::vector<QueryKey> known_queries() const;
 
   const Tables& tables_;
@@ -134,6 +136,25 @@ Result<SimRun> RequestReader::run(const Json& json, const std::string& pointer) 
   return run;
 }
 
+/// Not checked by a pattern in the schema: regular expressions recurse for every character.
+Result<void> RequestReader::image(const Json& json, const std::string& pointer,
+                                  SimRequestDocument& into) const {
+  const std::string path = json.is_string() ? json : json.at("path");
+  std::vector<std::uint8_t> bytes;
+  if (json.is_object()) {
+    const std::string& hex = json.at("bytes").get_ref<const std::string&>();
+    if (hex.size() % 2 || hex.find_first_not_of("0123456789abcdef") != hex.npos)
+      return bad(pointer + "/bytes", "expected pairs of hexadecimal digits in lower case");
+    bytes.resize(hex.size() / 2);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, bytes[i], 16);
+  }
+  into.image_files.push_back(path);
+  into.contents.push_back(std::move(bytes));
+  into.request.images.push_back({path, into.contents.back()});
+  return {};
+}
+
 template <typename T, typename Read>
 Result<void> read_list(const Json& json, const char* field, std::vector<T>& into, Read read) {
   const Json list = json.value(field, Json::array());
@@ -148,9 +169,13 @@ Result<void> read_list(const Json& json, const char* field, std::vector<T>& into
 Result<SimRequestDocument> RequestReader::read(const Json& json) {
   SimRequestDocument document;
   SimRequest& request = document.request;
-  for (const Json& image : json.at("images")) {
-    document.image_files.push_back(image);
-    request.images.push_back({image, {}});
+  for (std::size_t i = 0; i < json.at("images").size(); ++i) {
+    auto read = image(json.at("images")[i], fmt::format("/images/{}", i), document);
+    if (!read) return tl::unexpected(read.error());
+  }
+  for (const Json& method : json.value("system", Json::array())) {
+    request.system.push_back({method.at("class"), method.at("selector"), {}});
+    if (method.contains("types")) request.system.back().types = method.at("types");
   }
   request.arch = json.value("arch", std::string{});
   if (json.contains("metal")) request.metal = word(metal_words, json.at("metal"));

@@ -121,7 +121,13 @@ Trace Process::finish() {
   collect_overrides(*this, trace.overrides);
   recorder.finish(trace, [&](std::string_view text) { return comparable(text); });
   trace.files_written = files_written;
-  trace.environment = environment;
+  // What getenv gave may have been edited where it lies; children would see that.
+  for (const auto& [name, value] : environment) {
+    const auto given = environment_texts.find(name + "=" + value);
+    const auto text =
+        given == environment_texts.end() ? std::nullopt : memory.cstring(given->second);
+    trace.environment[name] = text.value_or(value);
+  }
   return trace;
 }
 

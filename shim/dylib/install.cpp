@@ -144,6 +144,10 @@ void install_on(Class cls) {
     return refuse(class_getName(cls), reason, culprit->selector);
   }
   if (planned.hook_count == 0) return;  // another device of a class that has its hooks
+  const bool observing = state.configuration.overrides.count == 0;
+  if (!observing && __atomic_load_n(&state.class_count, __ATOMIC_RELAXED) > 0) {
+    return refuse(class_getName(cls), "the profile is for the first class of device", "");
+  }
   // A number is taken once and never given back, so that two threads never share an entry. Two
   // devices of one class that start at the same moment take two; either one's hooks are right.
   const size_t k = __atomic_fetch_add(&state.class_count, 1, __ATOMIC_RELAXED);

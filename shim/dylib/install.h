@@ -21,7 +21,8 @@ struct DeviceClass {
   Hook hooks[kQueryCount + 1];  ///< ends with one without a selector
 };
 
-/// A process has one or two kinds of device; a class beyond these stays stock, and is journalled.
+/// A guest has one kind of device, and a profile is made for one: answers are changed on the first
+/// class that starts. Others are watched at most; what stays stock is journalled.
 inline constexpr size_t kMaxClasses = 4;
 
 struct State {

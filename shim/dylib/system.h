@@ -1,6 +1,7 @@
 #pragma once
-// What the library imports, declared by hand: it is built without any SDK. On other systems the
-// same names come from the C library and, in tests, from a simulated Objective-C runtime.
+// What the library and metal-probe import, declared by hand: they are built without any SDK. On
+// other systems the same names come from the C library and, in tests, from a simulated Objective-C
+// runtime.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ struct objc_selector;
 struct objc_method;
 objc_class* objc_getClass(const char* name);
 objc_class* object_getClass(objc_object* object);
+objc_class* class_getSuperclass(objc_class* cls);
 const char* class_getName(objc_class* cls);
 objc_method* class_getInstanceMethod(objc_class* cls, objc_selector* name);
 void (*class_replaceMethod(objc_class* cls, objc_selector* name, void (*imp)(),

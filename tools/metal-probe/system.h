@@ -1,21 +1,9 @@
 #pragma once
-// What metal-probe imports, declared by hand: it is built without any SDK.
-#include <stddef.h>
-#include <stdint.h>
+// What metal-probe imports besides what the injected library does: it sends messages.
+#include "shim/dylib/system.h"
 
 extern "C" {
 // libobjc
-struct objc_class;
-struct objc_object;
-struct objc_selector;
-struct objc_method;
-objc_class* objc_getClass(const char* name);
-objc_class* object_getClass(objc_object* object);
-objc_class* class_getSuperclass(objc_class* cls);
-const char* class_getName(objc_class* cls);
-objc_method* class_getInstanceMethod(objc_class* cls, objc_selector* name);
-const char* method_getTypeEncoding(objc_method* method);
-objc_selector* sel_registerName(const char* name);
 void objc_msgSend();
 #if defined(__x86_64__)
 void objc_msgSend_stret();  ///< for results that do not fit registers
@@ -28,14 +16,13 @@ objc_object* MTLCreateSystemDefaultDevice();
 objc_object* MTLCopyAllDevices();
 
 // libSystem
-long write(int file, const void* bytes, size_t size);
 int sysctlbyname(const char* name, void* value, size_t* size, void* new_value, size_t new_size);
 }
 
 namespace metaldoctor::probe {
 
-using Id = objc_object*;
-using Sel = objc_selector*;
+using shim::Id;
+using shim::Sel;
 
 template <typename R = Id, typename... A>
 R send(void* receiver, const char* selector, A... arguments) {

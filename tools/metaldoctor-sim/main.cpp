@@ -100,6 +100,7 @@ Result<SimResult> run(const std::string& text, const std::string& name, MappedFi
   if (!document) return tl::unexpected(document.error());
   SimRequest& request = document->request;
   for (std::size_t i = 0; i < request.images.size(); ++i) {
+    if (!request.images[i].bytes.empty()) continue;
     auto bytes = files.map(document->image_files[i]);
     if (!bytes) return tl::unexpected(bytes.error());
     request.images[i].bytes = *bytes;

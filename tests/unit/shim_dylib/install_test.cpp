@@ -245,15 +245,34 @@ TEST_F(Install, ObservingChangesNoAnswer) {
   EXPECT_EQ(journal.find("1007"), journal.rfind("1007")) << "each question is written once";
 }
 
-TEST_F(Install, MoreClassesThanHooksStayStock) {
+// A profile was bounded by one chip: another GPU of the process is none of its business.
+TEST_F(Install, OnlyTheFirstClassIsChanged) {
+  const std::string path = testing::TempDir() + "/first_class.journal";
+  std::remove(path.c_str());
+  state.journal.open(path.c_str());
   use("mdp1;all;process;host;1:1006=1;.");
+  install_moment();
+  start_device(driver_);
+  start_device(other_);
+  start_device(driver_);
+  objc_object first{driver_}, second{other_};
+  EXPECT_EQ(send(first, "supportsFamily:", 1006), 1u);
+  EXPECT_EQ(send(second, "supportsFamily:", 1006) & 0xff, 0u);
+  EXPECT_THAT(own_methods(other_), ElementsAre());
+  EXPECT_THAT(read_file(path), HasSubstr("\tAGXG13XDevice\trefused\t"));
+}
+
+TEST_F(Install, MoreClassesThanHooksAreNotWatched) {
+  const std::string path = testing::TempDir() + "/many_classes.journal";
+  std::remove(path.c_str());
+  state.journal.open(path.c_str());
+  use("mdp1;all;process;none;.");
   install_moment();
   for (std::size_t i = 0; i <= kMaxClasses; ++i) {
     objc_class* cls = add_class("Driver" + std::to_string(i), base_);
     start_device(cls);
     start_device(cls);
-    objc_object device{cls};
-    EXPECT_EQ(send(device, "supportsFamily:", 1006) & 0xff, i < kMaxClasses) << i;
+    EXPECT_EQ(own_methods(cls).empty(), i >= kMaxClasses) << i;
   }
 }
 

@@ -64,6 +64,15 @@ TEST_P(Devices, MetalAtStartLaterOrNever) {
   EXPECT_EQ(outcome(simulated(asked).runs[0]), "0");
 }
 
+TEST_P(Devices, OtherSystemsHaveMethodsOtherwise) {
+  SimRequest asked = request(GetParam(), "method_of", {std::string("maxThreadgroupMemoryLength")});
+  asked.system = {{"AppleParavirtDevice", "maxThreadgroupMemoryLength", {}}};
+  EXPECT_NE(outcome(simulated(asked).runs[0]), "3");
+  asked = request(GetParam(), "ask", {std::int64_t{1001}});
+  asked.system = {{"_MTLDevice", "initGPUFamilySupport", {}}};
+  EXPECT_EQ(outcome(simulated(asked).runs[0]), "1") << "the families are there all the same";
+}
+
 TEST_P(Devices, EventsInMetalsOrder) {
   SimRequest asked = request(GetParam(), "ask", {std::int64_t{1001}});
   asked.devices[0].wrapper = SimDevice::Wrapper::debug;

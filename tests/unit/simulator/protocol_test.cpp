@@ -11,10 +11,12 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view whole = R"({
   "schema": "metaldoctor.sim-request/1",
-  "images": ["libx.dylib", "liby.dylib"],
+  "images": ["libx.dylib", {"path": "liby.dylib", "bytes": "00ff7e"}],
   "arch": "x86_64",
   "metal": "never",
   "devices": [{"capture": "paravirtual", "driver": "BronzeMtlDevice", "wrapper": "capture"}],
+  "system": [{"class": "_MTLDevice", "selector": "name"},
+             {"class": "_MTLDevice", "selector": "supportsFamily:", "types": "v16@0:8"}],
   "steps": [
     {"do": "initializers"},
     {"do": "call", "symbol": "_f", "image": "libx.dylib",
@@ -37,6 +39,10 @@ TEST(SimRequestJson, IsReadWhole) {
   ASSERT_TRUE(document) << document.error().what;
   const SimRequest& request = document->request;
   EXPECT_THAT(document->image_files, ElementsAre("libx.dylib", "liby.dylib"));
+  EXPECT_TRUE(request.images[0].bytes.empty()) << "to be read from the file";
+  EXPECT_THAT(request.images[1].bytes, ElementsAre(0x00, 0xff, 0x7e));
+  EXPECT_FALSE(request.system.at(0).types);
+  EXPECT_EQ(request.system.at(1).types, "v16@0:8");
   EXPECT_EQ(request.arch, "x86_64");
   EXPECT_EQ(request.metal, SimMetal::never);
   EXPECT_EQ(request.devices.at(0).driver, "BronzeMtlDevice");
@@ -67,6 +73,8 @@ constexpr Bad bad_requests[] = {
     {R"("symbol": "_f", )", "", "/steps/1"},
     {R"("capture": "paravirtual")", R"("capture": "nobody")", "/devices/0/capture"},
     {R"({"id": "stock"})", R"({"id": "stock", "more": 1})", "/runs/0"},
+    {"00ff7e", "00ff7", "/images/1/bytes"},
+    {"00ff7e", "00FF7E", "/images/1/bytes"},
     {"supportsFamily:\", \"arguments\": [1006]", "supportsFamily:\"", "/runs/1/answers/0"},
     {"supportsFamily:\", \"arguments\": [1007]", "nobodyAsks\"", "/steps/2/queries/0"},
 };
