@@ -18,9 +18,12 @@ class AddressSet {
     if (addresses_.empty()) return;
     low_ = addresses_.front() >> shift_;
     size_ = (addresses_.back() >> shift_) - low_ + 1;
+    for (const std::uint64_t address : addresses_) mark(address);
   }
   bool has(std::uint64_t address) const {
-    return std::binary_search(addresses_.begin(), addresses_.end(), address);
+    const std::uint64_t bit = address >> shift_;
+    return (marks_[bit / 64 % kMarks] >> (bit % 64) & 1) != 0 &&
+           std::binary_search(addresses_.begin(), addresses_.end(), address);
   }
   bool empty() const { return addresses_.empty(); }
   /// In units of 1 << shift; tests modulo 2^32, which can only let too much through.
@@ -30,6 +33,14 @@ class AddressSet {
   }
 
  private:
+  static constexpr std::size_t kMarks = 1024;
+  void mark(std::uint64_t address) {
+    const std::uint64_t bit = address >> shift_;
+    marks_[bit / 64 % kMarks] |= std::uint64_t{1} << (bit % 64);
+  }
+
+  /// One bit for each address modulo 65,536: most lookups end here.
+  std::vector<std::uint64_t> marks_ = std::vector<std::uint64_t>(kMarks);
   unsigned shift_;
   std::uint64_t low_ = 0, size_ = 0;
   std::vector<std::uint64_t> addresses_;

@@ -17,11 +17,10 @@ struct Candidates {
 
 /// What makes a function a candidate.
 struct CandidateGoals {
-  bool queries = true;                 ///< reaches a query, a device source or a compile selector
-  bool ambiguous = true;               ///< also selectors that other classes answer
-  bool registrations = false;          ///< calls sel_registerName or sel_getUid
-  std::vector<std::uint64_t> places;   ///< data whose address is formed or loaded
-  std::vector<std::uint64_t> callees;  ///< functions that are called or jumped to
+  bool queries = true;                ///< reaches a query, a device source or a compile selector
+  bool ambiguous = true;              ///< also selectors that other classes answer
+  bool registrations = false;         ///< calls sel_registerName or sel_getUid
+  std::vector<std::uint64_t> places;  ///< data whose address is formed or loaded
 };
 
 /// arm64: looks at every 32-bit word of the code sections for branches into stubs of interest, and

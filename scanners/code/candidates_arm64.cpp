@@ -16,7 +16,6 @@ class Arm64Scan {
         pages_.add(address & ~std::uint64_t{0xfff});
         slots_.add(address);
       }
-    for (const std::uint64_t callee : sink.goals().callees) branches_.add(callee);
     for (const std::uint64_t place : sink.goals().places) {
       pages_.add(place & ~std::uint64_t{0xfff});
       slots_.add(place);
@@ -84,11 +83,7 @@ class Arm64Scan {
     const std::uint64_t pc = section.address + index * 4;
     if ((word & 0x7c000000) == 0x14000000) {
       const std::uint64_t target = arm64::branch_target(word, pc);
-      if (!branches_.has(target)) return;
-      if (const Target* stub = program_.stub(target))
-        sink_.branch(pc, *stub);
-      else
-        sink_.function_at(pc);
+      if (branches_.has(target)) sink_.branch(pc, *program_.stub(target));
     } else if (arm64::is_adrp(word)) {
       follow_page(section, index, arm64::rd(word), arm64::adrp_target(word, pc));
     } else if (arm64::is_ldr_literal_x(word)) {

@@ -14,7 +14,6 @@ class X86Scan {
       if (sink.wants(target)) branches_.add(address);
     for (const auto& [address, target] : program.slots())
       if (sink.wants(target)) slots_.add(address);
-    for (const std::uint64_t callee : sink.goals().callees) branches_.add(callee);
     for (const std::uint64_t place : sink.goals().places) slots_.add(place);
     branches_.seal();
     slots_.seal();
@@ -62,10 +61,7 @@ class X86Scan {
     const std::uint64_t target =
         pc + kField + static_cast<std::uint64_t>(std::int64_t{displacement});
     if (branches_.has(target)) {
-      if (const Target* stub = program_.stub(target))
-        sink_.branch(pc, *stub);
-      else
-        sink_.function_at(pc);
+      sink_.branch(pc, *program_.stub(target));
     } else if (slots_.has(target)) {
       if (const Target* slot = program_.slot(target))
         sink_.slot(pc, *slot);

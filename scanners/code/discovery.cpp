@@ -88,10 +88,7 @@ Result<void> Discovery::look(const std::vector<std::uint64_t>& functions, const 
 }
 
 std::vector<std::uint64_t> Discovery::callers_of_fresh() const {
-  CandidateGoals goals;
-  goals.queries = false;
-  goals.callees = fresh_;
-  return find_candidates(bench_.program(), goals).functions;
+  return bench_.branches().callers_of(fresh_);
 }
 
 Result<void> Discovery::run(const OnTrace& on_trace) {

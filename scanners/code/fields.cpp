@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "scanners/code/candidate_scan.h"
 #include "scanners/macho/arm64_words.h"
 
 namespace metaldoctor {
@@ -83,6 +84,11 @@ class ReaderSearch {
       return shift == 0 || std::none_of(fields_.begin(), fields_.end(),
                                         [&](const KeptField& f) { return f.offset >= shift; });
     });
+    for (const auto& [start, shift] : accessors_)
+      if (shifts_.count(shift)) called_.add(start);
+    for (const std::uint64_t page : pages_) loaded_pages_.add(page);
+    called_.seal();
+    loaded_pages_.seal();
     for (const auto& [key, field] : wanted_) {
       mark(key.first, key.second);
       for (const std::int64_t shift : shifts_) mark(key.first, key.second - shift);
@@ -103,12 +109,11 @@ class ReaderSearch {
       if (const auto access = access_of(word)) {
         const auto log = static_cast<std::size_t>(word >> 30);
         if (table_[log][(word >> 10) & 0xfff]) note(pc, *access);
-      } else if (arm64::is_bl(word) && !accessors_.empty()) {
-        const auto found = accessors_.find(arm64::branch_target(word, pc));
-        if (found != accessors_.end() && shifts_.count(found->second))
-          hits(pc).called.insert(found->second);
+      } else if (arm64::is_bl(word) && !called_.empty()) {
+        const std::uint64_t target = arm64::branch_target(word, pc);
+        if (called_.has(target)) hits(pc).called.insert(accessors_.at(target));
       } else if (arm64::is_adrp(word) && !pages_.empty() &&
-                 pages_.count(arm64::adrp_target(word, pc))) {
+                 loaded_pages_.has(arm64::adrp_target(word, pc))) {
         hits(pc).global = true;
       }
     }
@@ -199,6 +204,7 @@ class ReaderSearch {
   std::map<std::uint64_t, std::int64_t> accessors_;  ///< function -> shift
   std::set<std::int64_t> shifts_;
   std::set<std::uint64_t> pages_;
+  AddressSet called_{2}, loaded_pages_{12};
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> wanted_;  ///< size, offset -> field
   std::array<std::array<bool, 4096>, 4> table_{};
   std::map<std::uint64_t, Hits> hits_;

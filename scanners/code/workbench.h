@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "scanners/code/branch_index.h"
 #include "scanners/code/trace.h"
 
 namespace metaldoctor {
@@ -20,6 +21,10 @@ class Workbench {
   const Program& program() const { return program_; }
   Expressions& expressions() { return expressions_; }
   std::size_t traced() const { return traced_; }
+  const BranchIndex& branches() {
+    if (!branches_) branches_.emplace(program_);
+    return *branches_;
+  }
 
   /// One function; of one that is too long, the part from `part` on.
   Result<FunctionTrace> trace(std::uint64_t function, const KnownLoads* known = nullptr,
@@ -40,6 +45,7 @@ class Workbench {
   std::unique_ptr<Decoder>& decoder_;
   Expressions expressions_;
   std::optional<Tracer> tracer_;
+  std::optional<BranchIndex> branches_;
   std::size_t traced_ = 0;
 };
 
