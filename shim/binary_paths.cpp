@@ -71,6 +71,7 @@ Path path_of(const Findings& findings, const Gate& gate, const Predicate& predic
   path.side = gate.certainty == Certainty::certain ? Rule::Side::gain : Rule::Side::neutral;
   path.opens = fmt::format("{}{}{}", place(gate), does_something(side) ? ": " : "", describe(side));
   path.sends = side.selectors;
+  path.gates = {gate.id};
   path.evidence = gate.certainty == Certainty::certain ? Evidence::read : Evidence::inferred;
   path.sources = {fmt::format("{} ({}), gate {}", path.program, findings.image.arch, gate.id)};
   return path;
@@ -151,6 +152,7 @@ void add_rule_paths(const Findings& findings, const RecognisedProgram& program,
     if (check.outcome == Outcome::contradicted) continue;
     for (const Gate* gate : gates_like(findings, check.gate)) {
       named.insert(gate->id);
+      of_rules[i].gates.push_back(gate->id);
       of_rules[i].sources.push_back(fmt::format("{} ({}), gate {}", file_name(findings.image.path),
                                                 findings.image.arch, gate->id));
     }

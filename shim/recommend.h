@@ -22,6 +22,7 @@ struct Path {
   std::vector<std::string> kernels;
   std::vector<std::string> log_lines;
   std::vector<std::string> sends;  ///< selectors on the opened side (from a gate)
+  std::vector<std::string> gates;  ///< ids of the gates of the audited image that it is made of
   Evidence evidence = Evidence::unknown;
   std::vector<std::string> sources;
 };

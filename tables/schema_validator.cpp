@@ -1,4 +1,6 @@
 // The only translation unit that includes valijson: it takes many seconds to compile.
+#include "tables/schema_validator.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +9,6 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-#include "tables/document.h"
 #include "tables/embedded_file.h"
 
 namespace metaldoctor {
@@ -52,29 +53,33 @@ valijson::ValidationResults::Error deepest(valijson::ValidationResults& results)
 
 }  // namespace
 
-Result<void> validate_document(const Json& document, std::string_view kind, std::string_view name) {
-  const auto text = schema_text(kind);
-  if (!text) {
-    return fail(Fault::bug, "document-kind", std::string(name),
-                fmt::format("there is no schema for '{}'", kind));
-  }
+Result<void> validate_with(const Json& document, std::string_view schema, std::string_view name) {
   try {
-    const nlohmann::json schema_json = nlohmann::json::parse(*text);
+    const nlohmann::json schema_json = nlohmann::json::parse(schema);
     const nlohmann::json target(document);
-    valijson::Schema schema;
-    valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-        .populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_json), schema);
+    valijson::Schema rules;
+    const bool is_draft4 =
+        schema_json.value("$schema", std::string()).find("draft-04") != std::string::npos;
+    valijson::SchemaParser(is_draft4 ? valijson::SchemaParser::kDraft4
+                                     : valijson::SchemaParser::kDraft7)
+        .populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_json), rules);
     valijson::Validator validator(valijson::Validator::kStrongTypes);
     valijson::ValidationResults results;
     const valijson::adapters::NlohmannJsonAdapter adapter(target);
-    if (validator.validate(schema, adapter, &results)) return {};
+    if (validator.validate(rules, adapter, &results)) return {};
     const auto error = deepest(results);
     return fail(Fault::input, "document-invalid",
                 fmt::format("{}: {}", name, json_pointer(error.context)), error.description);
   } catch (const std::exception& e) {
     return fail(Fault::bug, "document-kind", std::string(name),
-                fmt::format("the schema of '{}' cannot be used: {}", kind, e.what()));
+                fmt::format("its schema cannot be used: {}", e.what()));
   }
+}
+
+Result<void> validate_document(const Json& document, std::string_view kind, std::string_view name) {
+  if (const auto schema = schema_text(kind)) return validate_with(document, *schema, name);
+  return fail(Fault::bug, "document-kind", std::string(name),
+              fmt::format("there is no schema for '{}'", kind));
 }
 
 }  // namespace metaldoctor
