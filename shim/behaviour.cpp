@@ -102,9 +102,9 @@ void Behaviour::expect(Row which, std::string_view situation, const AnswerTable&
                        const BehaviourTrace& trace, bool consequences) {
   if (!trace.stop.empty()) return;
   std::vector<std::string> texts;
-  for (std::size_t device = 0; device < 2; ++device) {
+  for (std::size_t device = 0; device < (consequences ? 1 : 2); ++device) {
     for (const auto& each : differences(tables_, wanted, trace.answers, device)) {
-      if (consequences && device == 0 && is_consequence(each.key)) continue;
+      if (consequences && is_consequence(each.key)) continue;
       texts.push_back(fmt::format("device {} {}", device + 1, each.text));
     }
   }
@@ -162,7 +162,7 @@ Result<void> Behaviour::run() {
                       Evidence::executed};
     if (!found.problems.empty()) {
       check.state = State::failed;
-      check.detail = fmt::format("{}", fmt::join(found.problems, "; "));
+      check.detail = fmt::format("{}", fmt::join(found.problems.texts(), "; "));
     } else if (!found.not_applicable.empty()) {
       check.state = State::not_applicable;
       check.detail = found.not_applicable;
@@ -204,6 +204,12 @@ void behaviour_not_checked(const std::string& reason, VerifyReport& report) {
     report.checks.push_back(
         {std::string(text.id), VerifyCheck::State::not_checked, reason, Evidence::unknown});
   }
+}
+
+void behaviour_not_executable(const std::string& reason, VerifyReport& report) {
+  behaviour_not_checked("it could not be executed", report);
+  const auto runs = std::ranges::find(report.checks, "runs", &VerifyCheck::id);
+  *runs = {"runs", VerifyCheck::State::failed, reason, Evidence::executed};
 }
 
 }  // namespace metaldoctor

@@ -29,5 +29,7 @@ Result<void> verify_behaviour(const Tables& tables, Bytes file, const BehaviourO
 
 /// The same checks as not checked, for that reason.
 void behaviour_not_checked(const std::string& reason, VerifyReport& report);
+/// The simulator could not load or run it at all: the first check failed, the others were not made.
+void behaviour_not_executable(const std::string& reason, VerifyReport& report);
 
 }  // namespace metaldoctor

@@ -43,7 +43,7 @@ inline constexpr std::size_t kRowCount = 14;
 
 /// What happened in one row, over all architectures.
 struct Finding {
-  std::vector<std::string> problems;
+  ArchitectureProblems problems;
   std::vector<std::string> notes;
   std::string not_applicable;  ///< why, if so
 };
@@ -76,7 +76,8 @@ class Behaviour {
   void judge_methods(const BehaviourTrace& plain);
   void judge_effects(const BehaviourTrace& trace, const SimulatedRun& run);
   void judge_journal(const BehaviourTrace& trace);
-  /// `consequences`: answers that Metal derives from changed ones may be changed as well.
+  /// `consequences`: of the first device, whose answers that Metal derives from changed ones may be
+  /// changed as well.
   void expect(Row row, std::string_view situation, const AnswerTable& wanted,
               const BehaviourTrace& trace, bool consequences = false);
   bool is_consequence(const QueryKey& key) const;
@@ -85,9 +86,7 @@ class Behaviour {
   Traces simulate(const SimulatedProcess& process, std::string_view situation);
   Environment plus(std::string_view name, std::string_view value) const;
   Finding& row(Row which) { return findings_[static_cast<std::size_t>(which)]; }
-  void problem(Row which, const std::string& text) {
-    row(which).problems.push_back(fmt::format("{}: {}", arch_, text));
-  }
+  void problem(Row which, const std::string& text) { row(which).problems.add(arch_, text); }
   void note(Row which, std::string text);
   bool ours() const { return report_.is_ours; }
 

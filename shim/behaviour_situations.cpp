@@ -87,7 +87,8 @@ Result<void> Behaviour::other_system() {
   const Json otherwise =
       Json::array({{{"class", kBase}, {"selector", kMoment}, {"types", "v24@0:8q16"}}});
   if (auto done = system(missing, "without initGPUFamilySupport", kMoment); !done) return done;
-  if (auto done = system(otherwise, "with another initGPUFamilySupport", kMoment); !done) {
+  if (auto done = system(otherwise, "where initGPUFamilySupport is encoded otherwise", kMoment);
+      !done) {
     return done;
   }
   if (changed_selector_.empty()) return {};
@@ -97,7 +98,8 @@ Result<void> Behaviour::other_system() {
         std::string_view("MTLIOAccelDevice"), first_driver(process({}))}) {
     query.push_back({{"class", cls}, {"selector", changed_selector_}, {"types", "{?=QQQ}16@0:8"}});
   }
-  return system(query, fmt::format("with another {}", changed_selector_), changed_selector_);
+  return system(query, fmt::format("where {} is encoded otherwise", changed_selector_),
+                changed_selector_);
 }
 
 Result<void> Behaviour::system(const Json& change, std::string_view name,

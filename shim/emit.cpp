@@ -211,8 +211,7 @@ Result<EmitResult> emit(const Tables& tables, const Profile& profile, const Emit
   if (!above->empty() && !options.allow_above_host) {
     return fail(
         Fault::refused, "above-host", "profile",
-        fmt::format("{} of its answers lie above the host, the first is {}", above->size(),
-                    above->front()),
+        fmt::format("{} answer(s) above the host, the first: {}", above->size(), above->front()),
         "`recommend` makes a profile within the host; --allow-above-host marks the library");
   }
   injected->bound = !above->empty()             ? shim::Bound::above_host

@@ -74,18 +74,18 @@ void Verifier::container() {
 /// The same check over all slices is one line, with the architecture before each problem.
 void Verifier::image_checks() {
   for (const ImageCheck& check : image_check_list()) {
-    std::vector<std::string> problems;
+    ArchitectureProblems problems;
     std::string good;
     for (const Image& image : images_) {
-      for (std::string& problem : check.problems(image)) {
-        problems.push_back(fmt::format("{}: {}", image.slice().arch, problem));
+      for (const std::string& problem : check.problems(image)) {
+        problems.add(image.slice().arch, problem);
       }
       const std::string summary = check.summary(image);
       if (!summary.empty() && good.find(summary) == good.npos) {
         good += (good.empty() ? "" : "; ") + summary;
       }
     }
-    add(std::string(check.id), std::move(problems), std::move(good));
+    add(std::string(check.id), problems.texts(), std::move(good));
   }
 }
 
@@ -186,6 +186,20 @@ std::string_view to_string(VerifyCheck::State state) {
       return "not checked";
   }
   return "failed";
+}
+
+void ArchitectureProblems::add(const std::string& arch, const std::string& problem) {
+  auto row = std::ranges::find(rows_, problem, [](const auto& each) { return each.first; });
+  if (row == rows_.end()) row = rows_.insert(row, {problem, {}});
+  if (std::ranges::find(row->second, arch) == row->second.end()) row->second.push_back(arch);
+}
+
+std::vector<std::string> ArchitectureProblems::texts() const {
+  std::vector<std::string> out;
+  for (const auto& [problem, archs] : rows_) {
+    out.push_back(fmt::format("{}: {}", fmt::join(archs, ", "), problem));
+  }
+  return out;
 }
 
 VerifyReport::Verdict VerifyReport::verdict() const {

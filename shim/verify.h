@@ -18,6 +18,17 @@ struct VerifyCheck {
 };
 std::string_view to_string(VerifyCheck::State state);
 struct VerifyReport;
+/// Problems of several architectures as one text; what is the same on all of them is said once.
+class ArchitectureProblems {
+ public:
+  void add(const std::string& arch, const std::string& problem);
+  bool empty() const { return rows_.empty(); }
+  std::vector<std::string> texts() const;  ///< "arm64, x86_64: not chained"
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> rows_;
+};
+
 /// What remains open after the checks of the file, or after those of its execution too.
 void set_cannot_prove(VerifyReport& report, bool executed);
 

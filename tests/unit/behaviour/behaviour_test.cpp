@@ -129,13 +129,13 @@ TEST(VerifyBehaviour, ASwizzlingLibraryChangesEveryDevice) {
   EXPECT_EQ(report.verdict(), VerifyReport::Verdict::failed);
   EXPECT_EQ(outcome(report, "answers"), "passed");
   EXPECT_THAT(outcome(report, "other-device"),
-              HasSubstr("arm64: 2 answer(s) of a device of another class are changed too: "
+              HasSubstr("x86_64, arm64: 2 answer(s) of a device of another class are changed too: "
                         "supportsFamily:1006 no -> yes"));
-  EXPECT_THAT(outcome(report, "other-device"), HasSubstr("x86_64: 2 answer(s)"));
   EXPECT_THAT(outcome(report, "methods"),
               HasSubstr("supportsFamily: of _MTLDevice is replaced: every class that inherits it "
                         "answers otherwise, process-wide"));
-  EXPECT_THAT(outcome(report, "other-system"), HasSubstr("with another initGPUFamilySupport"))
+  EXPECT_THAT(outcome(report, "other-system"),
+              HasSubstr("where initGPUFamilySupport is encoded otherwise"))
       << "it does not look at encodings";
 }
 
@@ -176,8 +176,7 @@ TEST(VerifyBehaviour, AFaultIsNamed) {
   }
   const VerifyReport report = verified(library);
   EXPECT_EQ(report.verdict(), VerifyReport::Verdict::failed);
-  EXPECT_THAT(outcome(report, "runs"), HasSubstr("arm64: at its start: "));
-  EXPECT_THAT(outcome(report, "runs"), HasSubstr("x86_64: at its start: "));
+  EXPECT_THAT(outcome(report, "runs"), HasSubstr("at its start: "));
 }
 
 TEST(VerifyBehaviour, AResultThatIsNoneIsAnError) {
@@ -199,6 +198,10 @@ TEST(VerifyBehaviour, WithoutASimulatorTheVerdictIsIncomplete) {
   EXPECT_EQ(report->verdict(), VerifyReport::Verdict::incomplete);
   EXPECT_FALSE(report->passed());
   EXPECT_EQ(outcome(*report, "answers"), "not checked: there is none");
+  report = verify_static(tables(), emitted(apple7()), "library");
+  behaviour_not_executable("it is refused", *report);
+  EXPECT_EQ(report->verdict(), VerifyReport::Verdict::failed);
+  EXPECT_EQ(outcome(*report, "runs"), "failed: it is refused");
 }
 
 }  // namespace
