@@ -58,7 +58,9 @@ void add_format_option(CLI::App& app, std::initializer_list<const char*> formats
 Action define_audit(CLI::App& app);
 Action define_scan(CLI::App& app);
 Action define_recommend(CLI::App& app);
+Action define_emit(CLI::App& app);
 Action define_explain(CLI::App& app);
 Action define_tables(CLI::App& app);
+Action define_verify(CLI::App& app);
 
 }  // namespace metaldoctor

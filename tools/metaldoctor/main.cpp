@@ -11,12 +11,14 @@
 namespace metaldoctor {
 namespace {
 
-constexpr std::array<Command, 5> commands = {{
+constexpr std::array<Command, 7> commands = {{
     {"scan", "what a device answers against what its host's chip would answer", define_scan},
     {"audit", "which questions a binary asks the device, and what hangs on the answers",
      define_audit},
     {"recommend", "the smallest set of changed answers that opens a program's paths",
      define_recommend},
+    {"emit", "writes the library that gives one program the answers of a profile", define_emit},
+    {"verify", "what such a library does, from its bytes and by executing them", define_verify},
     {"explain", "what a query, feature, hazard, code or path means, with its source",
      define_explain},
     {"tables", "list and validate the tables everything is judged by", define_tables},
