@@ -54,14 +54,25 @@ Result<const Tables*> Context::tables() {
   return &*tables_;
 }
 
-TextStyle Context::style() const {
+namespace {
+
+TextStyle style_for(const CommonOptions& options, bool terminal) {
   TextStyle style;
   style.verbosity = options.verbosity;
   const char* no_color = std::getenv("NO_COLOR");
-  const bool wanted = options.output.empty() && ::isatty(STDOUT_FILENO) != 0 &&
-                      (no_color == nullptr || *no_color == '\0');
+  const bool wanted = terminal && (no_color == nullptr || *no_color == '\0');
   style.color = options.color == "always" || (options.color == "auto" && wanted);
   return style;
+}
+
+}  // namespace
+
+TextStyle Context::style() const {
+  return style_for(options, options.output.empty() && ::isatty(STDOUT_FILENO) != 0);
+}
+
+TextStyle Context::error_style() const {
+  return style_for(options, ::isatty(STDERR_FILENO) != 0);
 }
 
 ExitStatus Context::print(std::string_view document, ExitStatus status) {

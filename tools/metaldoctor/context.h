@@ -25,10 +25,14 @@ struct CommonOptions {
 class Context {
  public:
   CommonOptions options;
+  /// What stood behind "--", for commands that take a program; kept away from CLI11, which splits
+  /// words such as "[a,b]".
+  std::vector<std::string> command;
 
   /// Embedded tables, or those of --tables.
   Result<const Tables*> tables();
   TextStyle style() const;
+  TextStyle error_style() const;  ///< of text on standard error
 
   /// The document, to standard output or -o FILE.
   ExitStatus write(std::string_view document, ExitStatus status);
@@ -50,6 +54,7 @@ struct Command {
   std::string_view summary;
   /// Adds the command's own options to `app` and returns what runs it.
   Action (*define)(CLI::App& app);
+  bool takes_command = false;  ///< PROGRAM [ARGUMENT...] behind "--"
 };
 
 /// The formats a command can write, checked by CLI11.
@@ -58,6 +63,12 @@ void add_format_option(CLI::App& app, std::initializer_list<const char*> formats
 Action define_audit(CLI::App& app);
 Action define_scan(CLI::App& app);
 Action define_recommend(CLI::App& app);
+Action define_preflight(CLI::App& app);
+Action define_run(CLI::App& app);
+Action define_trace(CLI::App& app);
+Action define_apply(CLI::App& app);
+Action define_rollback(CLI::App& app);
+Action define_host(CLI::App& app);
 Action define_emit(CLI::App& app);
 Action define_explain(CLI::App& app);
 Action define_tables(CLI::App& app);

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -11,7 +12,7 @@
 namespace metaldoctor {
 namespace {
 
-constexpr std::array<Command, 7> commands = {{
+constexpr auto commands = std::to_array<Command>({
     {"scan", "what a device answers against what its host's chip would answer", define_scan},
     {"audit", "which questions a binary asks the device, and what hangs on the answers",
      define_audit},
@@ -19,10 +20,20 @@ constexpr std::array<Command, 7> commands = {{
      define_recommend},
     {"emit", "writes the library that gives one program the answers of a profile", define_emit},
     {"verify", "what such a library does, from its bytes and by executing them", define_verify},
+    {"preflight", "whether a library can be injected into a program, from its file",
+     define_preflight},
+    {"run", "-- PROGRAM...: one program with a profile's answers, and what it asked", define_run,
+     true},
+    {"trace", "-- PROGRAM...: which questions one program asks its device", define_trace, true},
+    {"apply", "[-- PROGRAM...]: a launch agent or a wrapper with a profile's answers", define_apply,
+     true},
+    {"rollback", "takes back what apply wrote, from its receipt", define_rollback},
+    {"host", "the host's preference for paravirtualised graphics: status, enable, disable",
+     define_host},
     {"explain", "what a query, feature, hazard, code or path means, with its source",
      define_explain},
     {"tables", "list and validate the tables everything is judged by", define_tables},
-}};
+});
 
 std::string exit_status_help() {
   std::string text = "Exit status:\n";
@@ -43,8 +54,24 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
       ->type_name("DIR");
 }
 
+/// Cuts what stands behind "--" off the arguments of a command that takes a program.
+int cut_command(int argc, char** argv, std::vector<std::string>& command) {
+  const auto takes_command = [&] {
+    return std::ranges::any_of(
+        commands, [&](const Command& row) { return row.takes_command && row.name == argv[1]; });
+  };
+  if (argc < 2 || !takes_command()) return argc;
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    command.assign(argv + i + 1, argv + argc);
+    return i;
+  }
+  return argc;
+}
+
 ExitStatus run(int argc, char** argv) {
   Context context;
+  argc = cut_command(argc, argv, context.command);
   CLI::App app{
       "metaldoctor: finds the Metal answers that a macOS guest under-reports, and mends them for "
       "one process, never above what the host's chip has",

@@ -87,15 +87,15 @@ Result<std::array<Descriptor, 2>> make_pipe() {
 class PipeSignalBlock {
  public:
   PipeSignalBlock() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
     ::sigpending(&pending_before_);
   }
   ~PipeSignalBlock() {
     sigset_t pending;
     ::sigpending(&pending);
-    if (::sigismember(&pending, SIGPIPE) && !::sigismember(&pending_before_, SIGPIPE)) {
+    if (sigismember(&pending, SIGPIPE) && !sigismember(&pending_before_, SIGPIPE)) {
       int taken = 0;
       ::sigwait(&pipe_, &taken);
     }
@@ -220,9 +220,9 @@ void pass_on(int signal, siginfo_t* info, void*) {
 class SignalRelay {
  public:
   SignalRelay() {
-    ::sigemptyset(&signals_);
-    ::sigemptyset(&none_);
-    for (const int signal : passed_on) ::sigaddset(&signals_, signal);
+    sigemptyset(&signals_);
+    sigemptyset(&none_);
+    for (const int signal : passed_on) sigaddset(&signals_, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
     for (std::size_t i = 0; i < passed_on.size(); ++i) {
       ::sigaction(passed_on[i], nullptr, &old_[i]);
