@@ -84,8 +84,6 @@ class ImageAudit {
     FunctionFindings& into = functions_[trace.function];
     sites_ -= again ? into.sites.size() : 0;
     if (again) into = {};
-    const Summary* summary = bench_->program().summary(trace.function);
-    if (summary && summary->thunk) return {};  // its callers ask
     for (const CallEvent& event : trace.calls) site(trace, event, into);
     if (sites_ > kMaxSites)
       return fail(Fault::input, "audit-too-many-sites", image_.where(),
@@ -119,6 +117,8 @@ class ImageAudit {
   /// A wrapper that the image calls asks for its callers: they count, it does not.
   void merge(const std::set<std::uint64_t>& called) {
     for (auto& [function, from] : functions_) {
+      const Summary* summary = bench_->program().summary(function);
+      if (summary && summary->thunk && called.count(function)) continue;  // its callers ask
       for (QuerySite& site : from.sites) {
         if (called.count(function) &&
             site.arguments.kind == SiteArguments::Kind::base_plus_parameter)

@@ -18,6 +18,11 @@ BranchIndex::BranchIndex(const Program& program) : program_(program) {
   base_ = low;
   // No branch reaches farther than 2 GB; an image that is larger has no business here.
   size_ = std::min<std::uint64_t>(high - low, UINT32_MAX);
+  if (program.image().is_object()) {  // what the linker will make of them
+    for (const Relocation& relocation : program.relocations())
+      if (!relocation.undefined) add(relocation.address, relocation.target);
+    return;
+  }
   branches_.reserve(size_ / 24);  // about one branch in six instructions
   for (const Section& section : program.image().sections()) {
     if (!is_plain_code(section)) continue;

@@ -15,7 +15,7 @@ Interpreter::Callee Interpreter::callee(const MachineState& state, const Insn& i
     if (is_number(value)) out.address = static_cast<std::uint64_t>(value.offset);
     return out;
   }
-  if (const Relocation* relocation = program_.relocation(insn.address)) {
+  if (const Relocation* relocation = program_.relocation(insn)) {
     out.target = relocation->undefined ? program_.symbol_target(relocation->symbol) : nullptr;
     out.address = relocation->target;
     return out;
@@ -42,9 +42,11 @@ std::optional<std::string_view> Interpreter::text_of(const AbstractValue& value)
     text = program_.image().string_at(vm);
   } else if (!program_.image().is_object()) {
     text = cfstring_at(program_.image(), program_.fixups(), vm);
-  } else if (const Relocation* to = program_.relocation(vm + 16); to && to->target) {
-    // Object files: the pointer to the characters is a relocation.
-    text = program_.image().string_at(to->target);
+  } else {
+    // Object files: the pointer to the characters is a relocation, or needs none but a move.
+    const Relocation* to = program_.relocation(vm + 16);
+    const auto raw = program_.image().value_at<std::uint64_t>(vm + 16);
+    text = program_.image().string_at(to ? to->target : raw.value_or(0));
   }
   return text && text->size() <= kLongest ? text : std::nullopt;
 }
@@ -180,15 +182,39 @@ void Interpreter::function_call(MachineState& state, const Insn& insn, const Tar
       };
       // (platform, major, minor, patch), or without the platform in the older form.
       const unsigned at = target.name == "___isPlatformVersionAtLeast" ? 1 : 0;
-      if (part(at) >= 0 && part(at + 1) >= 0 && (at == 0 || part(0) == 1))
+      if (part(at) < 0 || part(at + 1) < 0) break;
+      event.about = fmt::format("{}.{}", part(at), part(at + 1));
+      if (at == 0 || part(0) == 1)
         result = expression(expressions_.os(fmt::format("{}, {}", part(at), part(at + 1))));
       break;
     }
     default:
+      named_call(state, event, text);
       break;
   }
   if (result.kind == AbstractValue::Kind::expr) event.expr = result.id;
   note(std::move(event));
+}
+
+/// Calls that are listed with what they name: compared texts, selectors, host questions.
+void Interpreter::named_call(MachineState& state, CallEvent& event,
+                             std::optional<std::string_view> first) {
+  switch (event.target->function->role) {
+    case FunctionRole::text_equals:
+    case FunctionRole::text_contains:
+    case FunctionRole::text_other:
+      state.regs[arch_.result] = text_test(state, event, event.arguments[1]);
+      return;
+    case FunctionRole::responds:
+      event.text = queried_selector(event.arguments[1]);
+      return;
+    case FunctionRole::host_name:
+    case FunctionRole::host:
+      event.text = first.value_or(std::string_view{});
+      return;
+    default:
+      return;
+  }
 }
 
 void Interpreter::message(MachineState& state, const Insn& insn, const Target& selector,
@@ -209,7 +235,11 @@ void Interpreter::message(MachineState& state, const Insn& insn, const Target& s
       break;
     case SelectorRole::text_contains:
     case SelectorRole::text_equals:
-      result = text_test(state, event);
+    case SelectorRole::text_other:
+      result = text_test(state, event, event.arguments[2]);
+      break;
+    case SelectorRole::responds:
+      event.text = queried_selector(event.arguments[2]);
       break;
     case SelectorRole::text_view:
       if (receiver.kind == AbstractValue::Kind::expr) result = receiver;
@@ -249,14 +279,35 @@ AbstractValue Interpreter::answer(MachineState& state, const CallEvent& event) {
   return expression(expressions_.answer(key, selector.answer == AnswerType::boolean));
 }
 
-AbstractValue Interpreter::text_test(MachineState& state, const CallEvent& event) {
+/// The selector that a value is, if it is that of a query.
+std::string_view Interpreter::queried_selector(const AbstractValue& value) const {
+  const Target* target = value.kind == AbstractValue::Kind::target ? value.target() : nullptr;
+  const bool query = target && !target->imported && target->selector &&
+                     target->selector->role == SelectorRole::query;
+  return query ? target->name : std::string_view{};
+}
+
+/// A comparison of an answer that is a text.
+AbstractValue Interpreter::text_test(MachineState& state, CallEvent& event,
+                                     const AbstractValue& other) {
   const AbstractValue receiver = event.arguments[0];
-  const auto text = text_of(event.arguments[2]);
+  const auto text = text_of(other);
+  const AbstractValue nothing = state.regs[arch_.result];
   if (receiver.kind != AbstractValue::Kind::expr || expressions_.is_boolean(receiver.id) || !text)
-    return state.regs[arch_.result];
-  return expression(event.target->selector->role == SelectorRole::text_contains
-                        ? expressions_.contains(receiver.id, *text)
-                        : expressions_.equals(receiver.id, *text));
+    return nothing;
+  const auto answers = expressions_.answers(receiver.id);
+  if (answers.empty()) return nothing;
+  event.about = answers.front().query;
+  event.text = *text;
+  const Target& target = *event.target;
+  const bool contains = target.selector ? target.selector->role == SelectorRole::text_contains
+                                        : target.function->role == FunctionRole::text_contains;
+  const bool equals = target.selector ? target.selector->role == SelectorRole::text_equals
+                                      : target.function->role == FunctionRole::text_equals;
+  if (contains) return expression(expressions_.contains(receiver.id, *text));
+  if (!equals) return nothing;
+  const ExprId same = expressions_.equals(receiver.id, *text);
+  return expression(target.selector ? same : expressions_.negation(same));
 }
 
 }  // namespace metaldoctor

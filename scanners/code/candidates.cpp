@@ -8,7 +8,8 @@ bool CandidateSink::is_goal(const Target& target) const {
   if (target.function) {
     const FunctionRole role = target.function->role;
     if (goals_.registrations && role == FunctionRole::register_selector) return true;
-    return goals_.queries && (role == FunctionRole::device || role == FunctionRole::device_list);
+    return goals_.queries && (role == FunctionRole::device || role == FunctionRole::device_list ||
+                              role == FunctionRole::host_name);
   }
   if (!target.selector || !goals_.queries) return false;
   const SelectorRole role = target.selector->role;
@@ -48,6 +49,11 @@ Candidates find_candidates(const Program& program, const CandidateGoals& goals) 
   for (const Relocation& relocation : program.relocations())
     if (const Target* target = program.symbol_target(relocation.symbol))
       sink.branch(relocation.address, *target);
+    else if (const Target* slot = program.slot(relocation.target))
+      sink.slot(relocation.address, *slot);
+    else if (std::find(goals.places.begin(), goals.places.end(), relocation.target) !=
+             goals.places.end())
+      sink.function_at(relocation.address);
   return sink.take();
 }
 

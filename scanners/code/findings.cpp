@@ -16,7 +16,8 @@ bool is_call(Route route) {
 }
 
 std::string dump_site(const QuerySite& site) {
-  const std::string arguments = to_string(site.arguments);
+  std::string arguments = to_string(site.arguments);
+  if (!site.text.empty()) arguments = fmt::format("'{}'", site.text);
   return fmt::format("{} {}{}{} @{:#x} {}{} in {}\n", is_call(site.route) ? "call" : "send",
                      site.selector, arguments.empty() ? "" : " ", arguments, site.address,
                      to_string(site.route), site.tail_call ? " tail" : "", site.function);

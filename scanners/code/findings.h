@@ -39,6 +39,9 @@ struct QuerySite {
   bool tail_call = false;
   std::string selector;  ///< as sent; the symbol for C functions
   std::string query;     ///< canonical
+  /// What an answer is compared with (`query` is the answer then), the selector that
+  /// respondsToSelector: is asked for, the name or version that a function is asked for.
+  std::string text;
   SiteArguments arguments;
   bool counts = false;  ///< asks the device and has an integer argument: in totals
   Certainty receiver = Certainty::likely;  ///< certain: proven to be a device

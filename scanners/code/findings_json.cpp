@@ -71,6 +71,7 @@ Json site(const QuerySite& from) {
   out["tail_call"] = from.tail_call;
   out["selector"] = utf8(from.selector);
   out["query"] = utf8(from.query);
+  if (!from.text.empty()) out["text"] = utf8(from.text);
   out["arguments"] = arguments(from.arguments);
   out["counts"] = from.counts;
   out["receiver"] = text(from.receiver);

@@ -152,7 +152,7 @@ void Interpreter::other(MachineState& state, const Insn& insn) {
 }
 
 void Interpreter::form_address(MachineState& state, const Insn& insn) {
-  if (const Relocation* relocation = program_.relocation(insn.address)) {
+  if (const Relocation* relocation = program_.relocation(insn)) {
     const bool defined = !relocation->undefined && relocation->target;
     set(state, insn.rd,
         defined ? number(static_cast<std::int64_t>(relocation->target)) : AbstractValue{}, true);
@@ -244,7 +244,9 @@ void Interpreter::add_immediate(MachineState& state, const Insn& insn) {
                    insn.address};
   if (insn.rd == kZero || insn.rd == kNoReg) return;
   AbstractValue value = combine(insn.op, left, right, insn.wide);
-  if (const Relocation* relocation = program_.relocation(insn.address))
+  const Relocation* relocation =
+      arch_.kind == Arch::Kind::arm64 ? program_.relocation(insn) : nullptr;
+  if (relocation)
     value = !relocation->undefined && relocation->target
                 ? number(static_cast<std::int64_t>(relocation->target))
                 : AbstractValue{};

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "scanners/code/leaves.h"
 #include "scanners/code/trace.h"
 
@@ -83,7 +85,9 @@ class Interpreter {
   void message(MachineState& state, const Insn& insn, const Target& selector, Route route,
                bool tail, unsigned skipped = 0);
   AbstractValue answer(MachineState& state, const CallEvent& event);
-  AbstractValue text_test(MachineState& state, const CallEvent& event);
+  void named_call(MachineState& state, CallEvent& event, std::optional<std::string_view> first);
+  AbstractValue text_test(MachineState& state, CallEvent& event, const AbstractValue& other);
+  std::string_view queried_selector(const AbstractValue& value) const;
   void function_call(MachineState& state, const Insn& insn, const Target& target, bool tail);
   void local_call(MachineState& state, const Insn& insn, std::uint64_t address, bool tail);
   bool execute_leaf(MachineState& state, const Insn& call, std::uint64_t address);

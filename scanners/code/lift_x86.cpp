@@ -179,6 +179,8 @@ class X86Lifter : public Lifter {
         return lea(inst, row, steps);
       case Work::shift:
         return shift(inst, row, steps);
+      case Work::carry:
+        return carry(inst, row, steps);
       case Work::step: {
         Insn& step = steps.add(row.op_imm, row.bytes == 8);
         step.rd = reg(inst, 0), step.rn = reg(inst, 1), step.imm = 1, step.sets_flags = true;
@@ -339,6 +341,22 @@ class X86Lifter : public Lifter {
     step.imm = left ? (width - by) % width : by;
     step.imms = static_cast<std::uint8_t>(left ? width - 1 - by : width - 1);
     if (by) steps.add(Op::other).sets_flags = true;
+  }
+
+  /// adc and sbb with a number, or of a register with itself: one of two results.
+  void carry(const llvm::MCInst& inst, const Row& row, Steps& steps) const {
+    const bool self = row.form == Form::rr && row.op_imm == Op::sub && reg(inst, 1) == reg(inst, 2);
+    if (row.form != Form::ri && !self) return unknown(inst, steps);
+    const bool wide = row.bytes == 8;
+    const auto plus = [&](std::uint8_t to, std::uint8_t from, std::int64_t value) {
+      Insn& step = steps.add(row.op_imm, wide);
+      step.rd = to, step.rn = from, step.imm = value;
+    };
+    plus(kStep0, self ? kZero : reg(inst, 1), self ? 0 : immediate(inst, 2));
+    plus(kStep1, kStep0, 1);
+    Insn& step = steps.add(Op::csel, wide);
+    step.rd = reg(inst, 0), step.rn = kStep0, step.rm = kStep1, step.condition = hs;
+    steps.add(Op::other).sets_flags = true;
   }
 
   /// setcc and cmovcc.

@@ -48,7 +48,7 @@ Interpreter::Place Interpreter::place(MachineState& state, const Insn& insn) {
   if (!is_post(insn.op)) out.offset = moved;
   if (is_pre(insn.op) || is_post(insn.op))
     set(state, insn.rn, linear ? address(base.base, moved) : AbstractValue{}, true);
-  if (const Relocation* relocation = program_.relocation(insn.address)) {
+  if (const Relocation* relocation = program_.relocation(insn)) {
     // Object files: the page offset is the linker's to fill in.
     out.known = !relocation->undefined && relocation->target != 0;
     out.base = 0;
@@ -58,7 +58,12 @@ Interpreter::Place Interpreter::place(MachineState& state, const Insn& insn) {
 }
 
 AbstractValue Interpreter::read_image(std::uint64_t vm, const Insn& insn) const {
-  if (const Target* slot = program_.slot(vm)) return held(slot);
+  if (const Target* slot = program_.slot(vm)) {
+    // The same target as where the slot is filled, so that the two paths join.
+    if (slot->route == Route::registered_selector) return held(program_.registered(slot->name));
+    if (slot->route == Route::looked_up) return held(program_.looked_up(slot->name.substr(1)));
+    return held(slot);
+  }
   const Section* section = program_.image().section_at(vm);
   if (!section || !is_constant(*section) || program_.image().is_object()) return {};
   const auto bytes = program_.image().bytes_from(vm);
@@ -113,7 +118,7 @@ void Interpreter::load(MachineState& state, const Insn& insn) {
   const AbstractValue second = is_pair(insn.op) ? read(state, at, insn, 1) : AbstractValue{};
   if (insn.vector) return;
   AbstractValue value = first;
-  if (const Relocation* relocation = program_.relocation(insn.address))
+  if (const Relocation* relocation = program_.relocation(insn))
     if (relocation->undefined)  // a GOT entry of an object file
       if (const Target* target = program_.symbol_target(relocation->symbol)) value = held(target);
   set(state, insn.rd, value, insn.wide || is_based(value));
@@ -122,6 +127,13 @@ void Interpreter::load(MachineState& state, const Insn& insn) {
 
 void Interpreter::load_literal(MachineState& state, const Insn& insn) {
   Place at{true, 0, static_cast<std::int64_t>(insn.target)};
+  if (const Relocation* relocation = program_.relocation(insn)) {
+    if (relocation->undefined) {
+      const Target* target = program_.symbol_target(relocation->symbol);
+      return set(state, insn.rd, target ? held(target) : AbstractValue{}, true);
+    }
+    at.offset = static_cast<std::int64_t>(relocation->target);
+  }
   const AbstractValue value = read(state, at, insn, 0);
   set(state, insn.rd, value, insn.wide || is_based(value));
 }

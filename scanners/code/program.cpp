@@ -49,10 +49,17 @@ Result<Program> Program::read(const Image& image, const Fixups& fixups, const Vo
 
 Result<void> Program::read_object() {
   for (const Section& section : image_->sections()) {
-    if (!section.is_code() && section.name != "__cfstring") continue;
+    const bool selectors = section.name == "__objc_selrefs";
+    if (!section.is_code() && section.name != "__cfstring" && !selectors) continue;
     auto found = read_relocations(*image_, section);
     if (!found) return tl::unexpected(found.error());
     relocations_.insert(relocations_.end(), found->begin(), found->end());
+    for (const Relocation& relocation : *found) {
+      const auto text = selectors ? image_->string_at(relocation.target) : std::nullopt;
+      if (text && !slot(relocation.address))
+        slots_.emplace_back(relocation.address, selector_target(*text, Route::selref));
+    }
+    sort_by_address(slots_);
   }
   std::sort(relocations_.begin(), relocations_.end(),
             [](const auto& a, const auto& b) { return a.address < b.address; });
@@ -113,11 +120,13 @@ const Target* Program::find(const Targets& targets, std::uint64_t address) {
   return found != targets.end() && found->first == address ? &found->second : nullptr;
 }
 
-const Relocation* Program::relocation(std::uint64_t address) const {
+const Relocation* Program::relocation(std::uint64_t address, std::uint8_t length) const {
   const auto found = std::lower_bound(
       relocations_.begin(), relocations_.end(), address,
       [](const Relocation& entry, std::uint64_t at) { return entry.address < at; });
-  return found != relocations_.end() && found->address == address ? &*found : nullptr;
+  if (found == relocations_.end() || found->address - address >= length) return nullptr;
+  // Without a symbol, the linker only moves what the instruction says already.
+  return found->symbol.empty() && !found->undefined ? nullptr : &*found;
 }
 
 const Target* Program::symbol_target(std::string_view symbol) const {

@@ -51,8 +51,11 @@ class Program {
   const Target* stub(std::uint64_t address) const { return find(stubs_, address); }
   /// What a slot holds: a selector (selref or registered global) or an imported function.
   const Target* slot(std::uint64_t address) const { return find(slots_, address); }
-  /// Object files: what the instruction at `address` refers to.
-  const Relocation* relocation(std::uint64_t address) const;
+  /// Object files: what the pointer at `address`, or an instruction, refers to by a symbol.
+  const Relocation* relocation(std::uint64_t address, std::uint8_t length = 1) const;
+  const Relocation* relocation(const Insn& insn) const {
+    return relocations_.empty() ? nullptr : relocation(insn.address, insn.length);
+  }
   /// The import or Objective-C stub that a relocation's symbol will become.
   const Target* symbol_target(std::string_view symbol) const;
 

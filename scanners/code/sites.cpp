@@ -37,13 +37,40 @@ SiteArguments arguments_of(const FunctionTrace& trace, const CallEvent& event) {
 
 }  // namespace
 
+namespace {
+
+/// What programs ask the host instead of the device: the model, the processor, the system.
+bool is_host_question(std::string_view name) {
+  return name.starts_with("hw.") || name.starts_with("machdep.cpu.") ||
+         name.starts_with("kern.os") || name.starts_with("kern.hv");
+}
+
+SiteKind function_kind(const CallEvent& event) {
+  constexpr SiteKind kSite{SiteKind::Kind::site, {}};
+  switch (event.target->function->role) {
+    case FunctionRole::device:
+    case FunctionRole::device_list:
+    case FunctionRole::host:
+      return kSite;
+    case FunctionRole::host_name:
+      return is_host_question(event.text) ? kSite : SiteKind{};
+    case FunctionRole::responds:
+    case FunctionRole::text_equals:
+    case FunctionRole::text_contains:
+    case FunctionRole::text_other:
+      return event.text.empty() ? SiteKind{} : kSite;
+    case FunctionRole::os_version:
+      return event.about.empty() ? SiteKind{} : kSite;
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 SiteKind site_kind(const CallEvent& event) {
   const Target& target = *event.target;
-  if (!target.selector) {
-    const FunctionRole role = target.function->role;
-    const bool device = role == FunctionRole::device || role == FunctionRole::device_list;
-    return {device ? SiteKind::Kind::site : SiteKind::Kind::none, {}};
-  }
+  if (!target.selector) return function_kind(event);
   switch (target.selector->role) {
     case SelectorRole::pipeline_getter:
       // Calls of stubs were counted by the words already.
@@ -56,6 +83,11 @@ SiteKind site_kind(const CallEvent& event) {
     case SelectorRole::compile:
     case SelectorRole::os_version:
       return {SiteKind::Kind::site, {}};
+    case SelectorRole::responds:
+    case SelectorRole::text_contains:
+    case SelectorRole::text_equals:
+    case SelectorRole::text_other:
+      return {event.text.empty() ? SiteKind::Kind::none : SiteKind::Kind::site, {}};
     default:
       return {};
   }
@@ -73,6 +105,11 @@ QuerySite make_site(const FunctionTrace& trace, const CallEvent& event, const st
   site.selector = std::string(target.name);
   site.query = target.selector ? target.selector->query : std::string(target.name);
   site.receiver = event.receiver_is_device ? Certainty::certain : Certainty::likely;
+  site.text = std::string(event.text);
+  if (target.function && target.function->role == FunctionRole::os_version)
+    site.text = event.about;
+  else if (!event.about.empty())
+    site.query = event.about;  // the answer that is compared
   if (!target.selector) return site;
   site.arguments = arguments_of(trace, event);
   site.counts =

@@ -33,8 +33,10 @@ std::optional<std::vector<Summary::Argument>> arguments_of(const FunctionTrace& 
 
 /// A few moves and a jump to another summarised function.
 bool is_thunk(const FunctionTrace& trace) {
-  return trace.begin == trace.function && trace.code.size() <= kMaxThunk &&
-         trace.flow.blocks.size() == 1 && trace.calls.size() == 1 && trace.calls[0].tail &&
+  // What follows the jump is padding.
+  const Block& block = trace.flow.blocks.front();
+  return trace.begin == trace.function && block.last <= kMaxThunk && block.returns &&
+         block.successors.empty() && trace.calls.size() == 1 && trace.calls[0].tail &&
          trace.calls[0].callee != 0;
 }
 

@@ -234,7 +234,7 @@ Tracer::Tracer(const Program& program, Decoder& decoder, Expressions& expression
 void Tracer::apply_relocations(std::vector<Insn>& code) const {
   for (Insn& insn : code) {
     if (insn.op != Op::b && insn.op != Op::bl) continue;
-    if (const Relocation* relocation = program_.relocation(insn.address))
+    if (const Relocation* relocation = program_.relocation(insn))
       insn.target = relocation->undefined ? UINT64_MAX : relocation->target;
   }
 }

@@ -25,7 +25,10 @@ struct CallEvent {
   bool receiver_is_device = false;  ///< proven, not assumed from the selector
   /// Receiver, selector and what follows; a C function's arguments.
   std::array<AbstractValue, 6> arguments;
-  ExprId expr = kNoExpr;     ///< what the result is
+  ExprId expr = kNoExpr;  ///< what the result is
+  /// A tested answer's query, and what it is compared with; or the name that is asked about.
+  std::string about;
+  std::string_view text;
   std::uint64_t callee = 0;  ///< the function of the image that asks
 };
 

@@ -17,8 +17,10 @@ enum class SelectorRole : std::uint8_t {
   os_version,       ///< asks for the OS version
   text_contains,    ///< BOOL: receiver contains the argument
   text_equals,      ///< BOOL: receiver equals the argument
+  text_other,       ///< compares in some other way (a prefix ...): listed, not followed
   text_view,        ///< gives the receiver's text in another form (UTF8String, lowercaseString)
   element,          ///< gives one object of a collection
+  responds,         ///< asks whether an object has a method; the argument is a selector
 };
 
 struct Selector {
@@ -41,10 +43,15 @@ enum class FunctionRole : std::uint8_t {
   message_structure,  ///< objc_msgSend_stret (x86-64): the result's address comes first
   register_selector,  ///< sel_registerName, sel_getUid: x0 text, returns the selector
   look_up,            ///< dlsym: handle, name; returns the function
+  responds,           ///< class_respondsToSelector: class, selector
+  host_name,          ///< sysctlbyname: asks for what is named
+  host,               ///< IOKit and the like: asks the host about its hardware
   same_object,        ///< returns its argument: objc_retain ...
   os_version,         ///< __isPlatformVersionAtLeast: BOOL
   no_return,          ///< abort ...
-  text_equals,        ///< strcmp
+  text_equals,        ///< strcmp: 0 if equal
+  text_contains,      ///< strstr: null if not
+  text_other,         ///< strncmp ...: listed, not followed
 };
 
 struct Function {

@@ -27,6 +27,8 @@ constexpr std::array kFamilies = {
     Family{"AND", Work::alu, Op::and_reg, Op::and_imm},
     Family{"OR", Work::alu, Op::orr_reg, Op::orr_imm},
     Family{"XOR", Work::alu, Op::eor_reg, Op::eor_imm},
+    Family{"ADC", Work::carry, Op::add_reg, Op::add},
+    Family{"SBB", Work::carry, Op::sub_reg, Op::sub},
     Family{"CMP", Work::compare},
     Family{"TEST", Work::test},
     Family{"CMOV", Work::cmov},

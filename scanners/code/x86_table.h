@@ -21,8 +21,9 @@ enum class Work : std::uint8_t {
   widen,  // movzx, movsx
   lea,
   shift,
-  step,  // inc, dec
-  set,   // setcc
+  carry,  // adc and sbb: a number, and one more if the carry flag is set
+  step,   // inc, dec
+  set,    // setcc
   cmov,
   push,
   pop,

@@ -87,6 +87,7 @@ class Writer {
   }
 
   std::string arguments_text(const QuerySite& site) const {
+    if (!site.text.empty()) return fmt::format("'{}'", printable(site.text));
     if (site.arguments.kind == SiteArguments::Kind::none) return {};
     std::string text = to_string(site.arguments);
     if (site.query == "supportsFamily:" && site.arguments.values.size() == 1) {

@@ -28,8 +28,9 @@ std::vector<std::uint8_t> fixture(const std::string& name) {
 std::map<std::string, std::vector<std::string>> by_function(const Findings& findings) {
   std::map<std::string, std::vector<std::string>> out;
   for (const QuerySite& site : findings.sites)
-    out[site.function].push_back(fmt::format("{} {}{}", site.query, to_string(site.arguments),
-                                             site.tail_call ? " tail" : ""));
+    out[site.function].push_back(fmt::format(
+        "{} {}{}", site.query, site.text.empty() ? to_string(site.arguments) : site.text,
+        site.tail_call ? " tail" : ""));
   for (const Ladder& ladder : findings.ladders)
     out[ladder.function].push_back(fmt::format("ladder {}..{}", ladder.first, ladder.last));
   for (const Gate& gate : findings.gates) {
@@ -75,9 +76,10 @@ TEST_P(LinkedThreeWays, EveryFormIsFound) {
       {"_init",
        {"_MTLCreateSystemDefaultDevice ", "supportsFamily: 1007", "supportsFamily: 5001",
         "supportsFamily: 1007", "hasUnifiedMemory ", "supportsFamily: 1006", "supportsFamily: 5002",
-        "name ", "maxThreadgroupMemoryLength ", "branch = contains(answer('name'), 'M5')",
-        "field+0x20 = family(1007) or family(5001)", "field+0x21 = family(1007)",
-        "field+0x22 = unified()", "field+0x23 = not env('FIXTURE_DISABLE') and family(1006)",
+        "name ", "name M5", "maxThreadgroupMemoryLength ",
+        "branch = contains(answer('name'), 'M5')", "field+0x20 = family(1007) or family(5001)",
+        "field+0x21 = family(1007)", "field+0x22 = unified()",
+        "field+0x23 = not env('FIXTURE_DISABLE') and family(1006)",
         "field+0x24 = contains(answer('name'), 'M5') and family(5002)", "field+0x28 = tgmem()"}},
   };
   EXPECT_EQ(by_function(found), expected) << dump(found);

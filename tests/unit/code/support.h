@@ -39,7 +39,7 @@ inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The arm64 and x86_64 slices of a file (an archive: every member), audited.
+/// The arm64, arm64e and x86_64 slices of a file (an archive: every member), audited.
 inline std::vector<Findings> audit_file(const std::vector<std::uint8_t>& bytes,
                                         const std::string& name) {
   std::vector<Findings> out;
@@ -48,7 +48,7 @@ inline std::vector<Findings> audit_file(const std::vector<std::uint8_t>& bytes,
   EXPECT_TRUE(file) << (file ? "" : file.error().what);
   if (!file) return out;
   for (const Slice& slice : file->slices()) {
-    if (slice.arch != "arm64" && slice.arch != "x86_64") continue;
+    if (slice.arch != "arm64" && slice.arch != "arm64e" && slice.arch != "x86_64") continue;
     auto findings = audit(slice, words, name);
     EXPECT_TRUE(findings) << (findings ? "" : findings.error().where + findings.error().what);
     if (findings) out.push_back(std::move(*findings));
