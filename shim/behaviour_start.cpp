@@ -129,7 +129,8 @@ void Behaviour::judge_effects(const BehaviourTrace& trace, const SimulatedRun& r
     problem(Row::output, fmt::format("{}: prints '{}'", run.id, trace.log.front()));
   }
   for (const auto& [path, text] : trace.files) {
-    if (run.id != "journal" || path != kJournal) {
+    const auto journal = run.environment.find("METALDOCTOR_JOURNAL");
+    if (!ours() || journal == run.environment.end() || path != journal->second) {
       problem(Row::output, fmt::format("{}: writes the file {}", run.id, path));
     }
   }

@@ -49,8 +49,10 @@ Simulator simulator_process(ProcessRunner& runner, const std::string& program) {
     const auto run = runner.capture(command, request.dump(), {});
     if (!run) return tl::unexpected(run.error());
     if (run->end.status() != 0) {
+      // Only its own words are about the library; anything else is another program, or a crash.
       const std::string first = run->err.substr(0, run->err.find('\n'));
-      return fail(Fault::input, std::string(kSimulatorFailed), program,
+      const bool own = run->end.signal == 0 && first.starts_with(fmt::format("{}: ", kName));
+      return fail(Fault::input, own ? std::string(kSimulatorFailed) : "simulator-unusable", program,
                   fmt::format("ended with status {}{}{}", run->end.status(),
                               first.empty() ? "" : ": ", first));
     }

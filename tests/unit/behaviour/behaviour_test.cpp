@@ -108,6 +108,12 @@ TEST(VerifyBehaviour, OnTheDeviceOfACapture) {
   expect_all_passed(verified(emitted(apple7()), options));
 }
 
+TEST(VerifyBehaviour, AJournalThatIsAskedForIsNoOffence) {
+  BehaviourOptions options;
+  options.environment = {{"METALDOCTOR_JOURNAL", "/asked/for"}};
+  expect_all_passed(verified(emitted(apple7()), options));
+}
+
 // The bytes say one profile, the file was asked for another.
 TEST(VerifyBehaviour, AnotherProfileThanExpectedFails) {
   const Profile other = profile({family(1006)});
