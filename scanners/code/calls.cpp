@@ -262,7 +262,15 @@ AbstractValue Interpreter::answer(MachineState& state, const CallEvent& event) {
   if (selector.name == "name" && receiver.kind == AbstractValue::Kind::expr &&
       expressions_.print(receiver.id) == "answer('architecture')")
     return expression(expressions_.answer({"architecture.name", {}}, false));
-  if (selector.ambiguous && !event.receiver_is_device) return state.regs[arch_.result];
+  // The same where the device was not proven: only Metal has objects with both.
+  if (selector.name == "name" && is_based(receiver) && receiver.offset == 0 &&
+      values_.base(receiver.base).architecture)
+    return expression(expressions_.answer({"architecture.name", {}}, false));
+  if (selector.ambiguous && !event.receiver_is_device) {
+    const AbstractValue result = state.regs[arch_.result];
+    if (selector.name == "architecture") values_.mark_architecture(result.base);
+    return result;
+  }
   if (!selector.ambiguous && is_based(receiver) && receiver.offset == 0)
     values_.mark_device(receiver.base);
   // Structures and objects are no values to compute with; `architecture` is asked for its name.

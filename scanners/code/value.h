@@ -51,6 +51,7 @@ struct Base {
   std::uint32_t parent = 0;
   std::int64_t offset = 0;
   bool device = false, device_list = false;
+  bool architecture = false;  ///< what a message `architecture` gave
   auto key() const { return std::tie(kind, at, parent, offset); }
 };
 
@@ -62,6 +63,7 @@ class ValueTable {
   const Base& base(std::uint32_t id) const { return bases_[id]; }
   void mark_device(std::uint32_t id) { bases_[id].device = true; }
   void mark_device_list(std::uint32_t id) { bases_[id].device_list = true; }
+  void mark_architecture(std::uint32_t id) { bases_[id].architecture = true; }
   /// "parameter 0", "object from 0x67e0", "[parameter 0 + 0x8]".
   std::string describe(std::uint32_t base) const;
 

@@ -243,8 +243,10 @@ TEST(Audit, SurvivesMutations) {
   const char* wanted = std::getenv("METALDOCTOR_MUTATIONS");
   const int rounds = wanted ? std::atoi(wanted) : 20'000;
   std::vector<std::vector<std::uint8_t>> originals;
-  for (const char* name : {"queries_fast.dylib", "queries_small.dylib", "queries_opcodes.dylib",
-                           "selrefs.dylib", "registered.dylib", "queries.o"})
+  for (const char* name :
+       {"queries_fast.dylib", "queries_small.dylib", "queries_opcodes.dylib", "selrefs.dylib",
+        "registered.dylib", "queries.o", "wrappers.dylib", "outlined.dylib", "sends_x86_64.dylib",
+        "wrappers_x86_64.dylib", "sends_x86_64.o"})
     if (auto bytes = fixture(name); !bytes.empty()) originals.push_back(std::move(bytes));
   if (originals.empty()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
   Auditor auditor(words);

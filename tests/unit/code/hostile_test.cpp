@@ -23,15 +23,18 @@ constexpr std::uint64_t kCodeAddress = 0x1000000;
 /// of its own.
 class Host {
  public:
-  Host() {
-    original_ = testing::read_file(std::filesystem::path(METALDOCTOR_MACHO_FIXTURES) /
-                                   "queries_fast.dylib");
+  explicit Host(const char* name = "queries_fast.dylib") {
+    original_ = testing::read_file(std::filesystem::path(METALDOCTOR_MACHO_FIXTURES) / name);
     if (original_.empty()) return;
     const auto file = MachOFile::read(original_, "host");
     const auto image = Image::read(file->slices().at(0));
     const auto fixups = Fixups::read(*image);
     for (const ObjcStub& stub : objc_stubs(*image, *fixups).stubs)
       stubs_.emplace(stub.selector, stub.address);
+    for (const SelectorSlot& slot : selector_slots(*image, *fixups))
+      slots_.emplace(slot.selector, slot.address);
+    for (const ImportSlot& slot : import_slots(*image, *fixups))
+      slots_.emplace(slot.name, slot.address);
     // The header of __text: the name is in the load commands once.
     const std::string_view commands(reinterpret_cast<const char*>(original_.data()), 0x1000);
     header_ = commands.find("__text");
@@ -45,13 +48,21 @@ class Host {
   }
   std::uint64_t page_of_selectors() const { return stubs_.begin()->second & ~std::uint64_t{0xfff}; }
 
+  /// The displacement from the end of a field at `at` of the code to a selector's or import's slot.
+  std::uint32_t to_slot(const std::string& name, std::size_t at) const {
+    return static_cast<std::uint32_t>(slots_.at(name) - (kCodeAddress + at + 4));
+  }
+
   std::vector<std::uint8_t> with(const Words& code) const {
+    const auto* raw = reinterpret_cast<const std::uint8_t*>(code.data());
+    return with(std::vector<std::uint8_t>(raw, raw + code.size() * 4));
+  }
+  std::vector<std::uint8_t> with(const std::vector<std::uint8_t>& code) const {
     auto bytes = original_;
     bytes.resize((bytes.size() + 3) & ~std::size_t{3});
     const auto offset = static_cast<std::uint32_t>(bytes.size());
-    const std::uint64_t size = code.size() * 4;
-    const auto* raw = reinterpret_cast<const std::uint8_t*>(code.data());
-    bytes.insert(bytes.end(), raw, raw + size);
+    const std::uint64_t size = code.size();
+    bytes.insert(bytes.end(), code.begin(), code.end());
     std::memcpy(bytes.data() + header_ + 32, &kCodeAddress, 8);
     std::memcpy(bytes.data() + header_ + 40, &size, 8);
     std::memcpy(bytes.data() + header_ + 48, &offset, 4);
@@ -60,7 +71,7 @@ class Host {
 
  private:
   std::vector<std::uint8_t> original_;
-  std::map<std::string, std::uint64_t, std::less<>> stubs_;
+  std::map<std::string, std::uint64_t, std::less<>> stubs_, slots_;
   std::size_t header_ = 0;
 };
 
@@ -207,6 +218,62 @@ TEST(Hostile, CodeCostsNoMoreThanItsLimit) {
       EXPECT_EQ(found.error().fault, Fault::input);
       continue;
     }
+    const auto totals = found->totals();
+    EXPECT_GT(totals.found, 0u) << one.what;
+    EXPECT_EQ(totals.found, totals.resolved + totals.unresolved) << one.what;
+  }
+}
+
+struct HostileX86 {
+  const char* what;
+  std::function<void(const Host&, ByteWriter&)> step;  ///< appends some code
+  std::size_t bytes = 400'000;
+};
+
+/// mov rsi, [selector]; mov edx, n; call [objc_msgSend]
+void send_x86(const Host& host, ByteWriter& out, std::uint32_t n) {
+  out.put(std::uint8_t{0x48}).put(std::uint16_t{0x358b});
+  out.put(host.to_slot("supportsFamily:", out.bytes.size()));
+  out.put(std::uint8_t{0xba}).put(n).put(std::uint16_t{0x15ff});
+  out.put(host.to_slot("_objc_msgSend", out.bytes.size()));
+}
+
+const HostileX86 kHostileX86[] = {
+    {"sends without end", [](const Host& host, ByteWriter& out) { send_x86(host, out, 1007); }},
+    {"a branch after every send",
+     [](const Host& host, ByteWriter& out) {
+       send_x86(host, out, static_cast<std::uint32_t>(out.bytes.size()));
+       const auto back = static_cast<std::int32_t>(out.bytes.size() * 7 % 4096) - 2048;
+       out.put(std::uint16_t{0xc084}).put(std::uint16_t{0x840f}).put(back);  // test al, al; je
+     }},
+    {"one long instruction after another",
+     [](const Host& host, ByteWriter& out) {
+       if (out.bytes.empty()) send_x86(host, out, 1007);
+       for (int i = 0; i < 14; ++i) out.put(std::uint8_t{0x66});
+       out.put(std::uint8_t{0x90});
+     },
+     8'000'000},
+    {"every byte a call",
+     [](const Host& host, ByteWriter& out) {
+       if (out.bytes.empty()) send_x86(host, out, 1007);
+       out.put(std::uint8_t{0xe8});
+     },
+     8'000'000},
+};
+
+TEST(Hostile, X86CodeCostsNoMoreThanItsLimit) {
+  const Host host("sends_x86_64.dylib");
+  if (host.missing()) GTEST_SKIP() << "SKIPPED: clang or ld64.lld was not there at build time";
+  const Vocabulary words = testing::small_vocabulary();
+  for (const HostileX86& one : kHostileX86) {
+    ByteWriter code;
+    while (code.bytes.size() < one.bytes) one.step(host, code);
+    const auto bytes = host.with(code.bytes);
+    const CostLimit limit(one.what, bytes.size());
+    const auto file = MachOFile::read(bytes, one.what);
+    ASSERT_TRUE(file);
+    const auto found = audit(file->slices().at(0), words, one.what);
+    ASSERT_TRUE(found) << found.error().what;
     const auto totals = found->totals();
     EXPECT_GT(totals.found, 0u) << one.what;
     EXPECT_EQ(totals.found, totals.resolved + totals.unresolved) << one.what;
