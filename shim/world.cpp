@@ -33,8 +33,10 @@ Diagnostic host_unknown(const Chip* named) {
 }  // namespace
 
 Situation::Situation(const Tables& tables, const Capture& guest, const RecommendOptions& options)
-    : tables_(tables), guest_(guest), options_(options), os_(guest.os(tables)) {
-  if (options.diagnose.os) os_.exact = true_macos(*options.diagnose.os);
+    : tables_(tables),
+      guest_(guest),
+      options_(options),
+      os_(known_os(tables, guest, options.diagnose)) {
   const auto host = host_chip(tables, guest, options.diagnose);
   host_ = host.chip;
   if (const auto foreign = not_overridable(tables, guest)) {
@@ -206,8 +208,8 @@ std::vector<std::string> Situation::assumptions(const std::set<Atom>& atoms) con
       notes.push_back(fmt::format(fmt::runtime(form), fmt::join(names, ", ")));
     }
   };
-  const auto told =
-      options_.diagnose.os ? options_.diagnose.os : parse_os_version(guest_.system.os);
+  const auto named = parse_os_version(guest_.system.os);
+  const auto told = named ? named : options_.diagnose.os;
   if (told && os_.exact && *told != *os_.exact) {
     notes.push_back(fmt::format("macOS {} is the name that older programs are told: taken as {}",
                                 to_string(*told), to_string(*os_.exact)));

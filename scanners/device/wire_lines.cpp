@@ -116,12 +116,28 @@ std::string decoded(std::string_view text) {
   return was_cut ? out + "..." : out;
 }
 
+/// Where the line of the header begins; npos without one.
+std::size_t header_at(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // some editors put it before UTF-8
+  constexpr std::size_t kFarthest = std::size_t{64} << 10;
+  std::size_t at = text.starts_with(kMark) ? kMark.size() : 0;
+  while (at < std::min(text.size(), kFarthest)) {
+    if (text.substr(at).starts_with(wire::kAnyHeader)) return at;
+    const std::size_t end = text.find('\n', at);
+    if (end == text.npos) break;
+    at = end + 1;
+  }
+  return text.npos;
+}
+
 Result<std::string_view> check_header(std::string_view text, std::string_view name) {
-  const std::string_view first = text.substr(0, text.find('\n'));
+  const std::size_t at = header_at(text);
+  const std::string_view rest = at == text.npos ? std::string_view{} : text.substr(at);
+  const std::string_view first = rest.substr(0, rest.find('\n'));
   const std::string_view magic = first.substr(0, first.find('\t'));
-  if (!is_wire(text)) {
+  if (at == text.npos) {
     return fail(Fault::input, "wire-header", fmt::format("{}:1", name),
-                fmt::format("expected a first line that begins with '{}'", wire::kHeader),
+                fmt::format("expected a line that begins with '{}'", wire::kHeader),
                 "give the file as metal-probe or the journal wrote it");
   }
   if (magic != wire::kHeader) {
@@ -159,7 +175,7 @@ Value WireLine::value(std::size_t field) const {
 }
 
 bool is_wire(std::string_view text) {
-  return text.starts_with(wire::kAnyHeader);
+  return header_at(text) != text.npos;
 }
 
 Result<WireText> read_wire(std::string_view text, std::string_view producer,
@@ -169,6 +185,7 @@ Result<WireText> read_wire(std::string_view text, std::string_view producer,
                 fmt::format("{} bytes, at most {} are read", text.size(), kLargest));
   }
   if (auto header = check_header(text, name); !header) return tl::unexpected(header.error());
+  if (text.starts_with('\xef')) text.remove_prefix(header_at(text));
   WireText out;
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
@@ -184,6 +201,7 @@ Result<WireText> read_wire(std::string_view text, std::string_view producer,
                     fmt::format("written by '{}', expected '{}'", read.text(0), producer));
       }
       out.version = read.text(1);
+      out.headers.push_back(number);
     } else if (problem.empty()) {
       out.lines.push_back(std::move(read));
     } else if (++out.damaged_count <= kMostDamage) {

@@ -33,13 +33,15 @@ struct WireLine {
 };
 
 struct WireText {
-  std::string version;  ///< of the producer
+  std::string version;               ///< of the producer
+  std::vector<std::size_t> headers;  ///< lines; a journal has one a process
   std::vector<WireLine> lines;
   std::vector<WireDamage> damaged;  ///< the first hundred
   std::size_t damaged_count = 0;
 };
 
-/// True for anything that claims to be in the wire format, of any version.
+/// True for anything that claims to be in the wire format, of any version. What a login shell says
+/// before it may come first: the header is looked for in the first 64 KiB.
 bool is_wire(std::string_view text);
 
 /// Reads what `producer` ("probe", "shim") wrote. The lines point into `text`. Refused are texts

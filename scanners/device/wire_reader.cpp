@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -12,6 +13,9 @@ namespace {
 
 constexpr std::uint64_t kMostDevices = 64;
 constexpr std::size_t kMostProcesses = 4096;
+// A probe tells a handful; they are looked up one by one.
+constexpr std::size_t kMostFacts = 256;
+constexpr std::size_t kMostDamage = 100;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -61,6 +65,7 @@ class ProbeReader {
   std::string_view name_;
   ProbeOutput out_;
   std::map<std::uint64_t, Device> devices_;
+  std::set<std::string> system_told_;
   std::vector<CapturedFact> of_all_;  ///< facts that every device shares
 };
 
@@ -116,8 +121,7 @@ void ProbeReader::line(const WireLine& line) {
 }
 
 void ProbeReader::damage(const WireLine& line, std::string what) {
-  ++out_.damaged_count;
-  out_.damaged.push_back({line.number, std::move(what)});
+  if (++out_.damaged_count <= kMostDamage) out_.damaged.push_back({line.number, std::move(what)});
 }
 
 void ProbeReader::system(const WireLine& line) {
@@ -130,6 +134,7 @@ void ProbeReader::system(const WireLine& line) {
       }};
   const Value value = line.value(1);
   const std::string key = line.text(0);
+  if (!system_told_.insert(key).second) return damage(line, fmt::format("{} is told twice", key));
   for (const auto& [name, member] : texts) {
     if (key == name && std::holds_alternative<std::string>(value)) {
       out_.system.*member = std::get<std::string>(value);
@@ -204,6 +209,7 @@ void ProbeReader::fact(const WireLine& line) {
   const std::string fact = line.text(1);
   const Value value = line.value(2);
   if (fact.empty() || !is_known(value)) return damage(line, "a fact has a name and a value");
+  if (device->capture.facts.size() >= kMostFacts) return damage(line, "more facts than are kept");
   if (device->capture.fact(fact)) return damage(line, fmt::format("{} is told twice", fact));
   device->capture.facts.push_back({fact, value, Evidence::measured, source(line)});
 }
@@ -291,10 +297,27 @@ Journal JournalReader::read(WireText text) {
     if (each.is("process")) by_pid_.erase(each.number_at(0));
     JournalProcess* process = is_of_journal(each) ? process_of(each.number_at(0)) : nullptr;
     if (process && line(each, *process)) continue;
-    ++out_.damaged_count;
+    if (++out_.damaged_count > kMostDamage) continue;
     out_.damaged.push_back({each.number, "a journal has no such line"});
   }
   return std::move(out_);
+}
+
+/// The reader of captures names a place in a document that nobody wrote: the line is told instead.
+Diagnostic at_line(Diagnostic error, const Capture& capture, std::string_view name) {
+  constexpr std::string_view kAnswers = "/answers/";
+  const std::size_t at = error.where.find(kAnswers);
+  std::size_t index = 0;
+  if (at != error.where.npos) {
+    const char* const digits = error.where.data() + at + kAnswers.size();
+    std::from_chars(digits, error.where.data() + error.where.size(), index);
+    if (index < capture.answers.size() && capture.answers[index].source.line) {
+      error.where = fmt::format("{}:{}", name, *capture.answers[index].source.line);
+    }
+  }
+  constexpr std::size_t kLongest = 200;
+  if (error.what.size() > kLongest) error.what = error.what.substr(0, kLongest) + "...";
+  return error;
 }
 
 }  // namespace
@@ -306,11 +329,16 @@ bool JournalProcess::took_hold() const {
 Result<ProbeOutput> read_probe(const Tables& tables, std::string_view text, std::string_view name) {
   auto lines = read_wire(text, "probe", name);
   if (!lines) return tl::unexpected(lines.error());
+  if (lines->headers.size() > 1) {
+    return fail(Fault::input, "wire-two-outputs", fmt::format("{}:{}", name, lines->headers[1]),
+                "a second output begins here, perhaps of another machine",
+                "give the outputs as files of their own");
+  }
   auto output = ProbeReader(tables, name).read(std::move(*lines));
   // What a document must hold (ranges, a macOS that can be read) is checked in one place.
   for (const Capture& capture : output.devices) {
     const auto checked = read_capture(tables, to_json(capture).dump(), name);
-    if (!checked) return tl::unexpected(checked.error());
+    if (!checked) return tl::unexpected(at_line(checked.error(), capture, name));
   }
   return output;
 }

@@ -166,7 +166,10 @@ Found residency_unsupported(const Case& c) {
 
 Found override_too_broad(const Case& c) {
   if (!c.has("OVERRIDE_DETECTED")) return {};
-  if (c.has("RESIDENCY_SET_UNSUPPORTED")) {
+  // A probe tries a residency set on any guest; in a log a program did.
+  const CapturedFact* residency = c.capture.fact("rset_ok");
+  if (residency != nullptr && residency->value == Value{false} &&
+      residency->source.kind == CaptureSource::Kind::log) {
     return code("a program was led to make a residency set, and failed", Evidence::measured);
   }
   for (const Comparison* row : families_that(c, Kind::over_claim, {})) {
@@ -360,7 +363,7 @@ struct Word {
   std::array<std::string_view, 4> codes;
 };
 constexpr std::array<Word, 9> kWords{{
-    {"harmful-override", {"RESIDENCY_SET_UNSUPPORTED"}},  // only beside an override, see below
+    {"harmful-override", {"RESIDENCY_SET_UNSUPPORTED"}},  // only beside a broad override, see below
     {"override-active", {"OVERRIDE_DETECTED"}},
     {"no-device-visible", {"NO_METAL_DEVICE"}},
     {"insufficient-data", {"NEED_INIT_LINES"}},
@@ -413,9 +416,9 @@ std::vector<DiagnosisCode> find_codes(const Tables& tables, const Capture& captu
 }
 
 std::string verdict_of(const Tables& tables, const Capture& capture, const Diagnosis& diagnosis) {
-  const bool overridden = has_code(diagnosis, "OVERRIDE_DETECTED");
+  const bool too_broad = has_code(diagnosis, "OVERRIDE_TOO_BROAD");
   for (const Word& row : kWords) {
-    if (row.word == "harmful-override" && !overridden) continue;
+    if (row.word == "harmful-override" && !too_broad) continue;
     const bool holds = std::any_of(row.codes.begin(), row.codes.end(), [&](std::string_view name) {
       return !name.empty() && has_code(diagnosis, name);
     });

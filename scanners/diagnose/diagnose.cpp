@@ -87,6 +87,19 @@ void add_assumption_notes(const Tables& tables, Diagnosis& diagnosis) {
       fmt::format("ruled out only by the assumed macOS: {}", fmt::join(ids, ", ")));
 }
 
+/// --os that is not taken as it was given.
+void add_told_os_note(const DiagnoseOptions& options, Diagnosis& diagnosis) {
+  if (!options.os || options.os == diagnosis.os.exact) return;
+  if (true_macos(*options.os) == diagnosis.os.exact) {
+    diagnosis.notes.push_back(
+        fmt::format("macOS {} is what programs with an older SDK are told on 26: taken as {}",
+                    to_string(*options.os), to_string(*diagnosis.os.exact)));
+  } else {
+    diagnosis.notes.push_back(fmt::format("the input names its macOS, {}: --os {} is not used",
+                                          to_string(*diagnosis.os.exact), to_string(*options.os)));
+  }
+}
+
 /// What an override says of itself is not an answer of the device, and is not compared.
 void add_override_notes(const Capture& capture, Diagnosis& diagnosis) {
   constexpr std::string_view kOverride = "override.";
@@ -106,10 +119,20 @@ bool Diagnosis::has_findings() const {
   static constexpr std::array<std::string_view, 3> words{"mismatch", "harmful-override",
                                                          "no-device-visible"};
   if (std::ranges::find(words, verdict) != words.end()) return true;
+  // What was lost may have been a mismatch: "nothing found" would be a claim.
+  const bool truncated =
+      std::ranges::find(codes, "LOG_TRUNCATED", &DiagnosisCode::code) != codes.end();
+  if (truncated && verdict != "healthy" && verdict != "vm-works") return true;
   return std::any_of(comparisons.begin(), comparisons.end(), [](const Comparison& row) {
     return row.kind == Comparison::Kind::under_report || row.kind == Comparison::Kind::over_claim ||
            is_harmful_claim(row);
   });
+}
+
+OsKnowledge known_os(const Tables& tables, const Capture& capture, const DiagnoseOptions& options) {
+  OsKnowledge os = capture.os(tables);
+  if (options.os && !os.exact) os.exact = true_macos(*options.os);
+  return os;
 }
 
 Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseOptions& options) {
@@ -121,8 +144,7 @@ Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseO
     diagnosis.host_source = std::move(host.source);
     if (!host.contradiction.empty()) diagnosis.notes.push_back(std::move(host.contradiction));
   }
-  diagnosis.os = capture.os(tables);
-  if (options.os) diagnosis.os.exact = true_macos(*options.os);
+  diagnosis.os = known_os(tables, capture, options);
   diagnosis.is_guest = capture.is_guest();
 
   diagnosis.comparisons = foreign ? compare_with_nothing(tables, capture)
@@ -140,12 +162,7 @@ Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseO
   }
   add_host_note(tables, capture, diagnosis);
   add_guest_note(capture, diagnosis);
-  if (options.os && options.os != diagnosis.os.exact) {
-    diagnosis.notes.push_back(
-        fmt::format("macOS {} is what programs with an older SDK are told on "
-                    "26: taken as {}",
-                    to_string(*options.os), to_string(*diagnosis.os.exact)));
-  }
+  add_told_os_note(options, diagnosis);
   add_os_note(diagnosis);
   add_assumption_notes(tables, diagnosis);
   add_claim_notes(diagnosis);

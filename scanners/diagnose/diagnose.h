@@ -59,6 +59,9 @@ struct DiagnoseOptions {
 
 Diagnosis diagnose(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);
 
+/// The macOS that the input names, else that of --os.
+OsKnowledge known_os(const Tables& tables, const Capture& capture, const DiagnoseOptions& options);
+
 /// Why no answer of this device may be changed, whatever the host: the GPU is not one of Apple's,
 /// the guest is that of an Intel Mac, or the input shows no device. Apple's chips say nothing about
 /// such a device, so it is not compared with one either. None = answers may be changed.

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "scanners/diagnose/codes.h"
 #include "scanners/diagnose/diagnose.h"
 #include "tables/host_answers.h"
@@ -15,9 +18,22 @@ bool is_paravirtual_name(std::string_view name) {
   return name.find("Paravirtual") != std::string_view::npos;
 }
 
-/// "Apple M1", "Apple M1 (Virtual)", and "VirtualApple @ 2.50GHz", which Rosetta shows.
+// Words of the brand strings of PCs and Intel Macs. A brand without one is not known: nothing
+// follows from it.
+constexpr std::array<std::string_view, 6> kOtherCpus{"Intel", "AMD", "Xeon",
+                                                     "QEMU",  "KVM", "Virtual CPU"};
+constexpr std::array<std::string_view, 8> kOtherGpus{"AMD",    "Radeon",  "Intel",  "Iris",
+                                                     "NVIDIA", "GeForce", "Quadro", "FirePro"};
+
+template <std::size_t N>
+bool has_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::ranges::any_of(words,
+                             [&](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+/// "VirtualApple @ 2.50GHz" is what Rosetta shows.
 bool is_other_cpu(std::string_view brand) {
-  return !brand.empty() && brand.find("Apple") == std::string_view::npos;
+  return brand.find("Apple") == std::string_view::npos && has_one_of(brand, kOtherCpus);
 }
 
 bool lacks_unified_memory(const Tables& tables, const Capture& capture) {
@@ -42,7 +58,8 @@ DiagnosisCode row(std::string_view code, std::string detail, Evidence evidence) 
 std::optional<DiagnosisCode> foreign_device(const Tables& tables, const Capture& capture) {
   const std::string& name = capture.name;
   if (!name.empty() && !name.starts_with("Apple ") && !is_paravirtual_name(name)) {
-    return row("NON_APPLE_GPU", fmt::format("device '{}'", name), Evidence::measured);
+    return row("NON_APPLE_GPU", fmt::format("device '{}'", name),
+               has_one_of(name, kOtherGpus) ? Evidence::measured : Evidence::inferred);
   }
   const std::optional<bool> guest = capture.is_guest();
   if (const std::string& brand = capture.system.cpu_brand; is_other_cpu(brand)) {

@@ -13,10 +13,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <list>
 
 #include "scanners/simulator/protocol.h"
+#include "tools/metaldoctor/files.h"
 
 namespace {
 
@@ -89,10 +89,6 @@ Result<void> add_libraries(SimRequest& request, MappedFiles& files) {
   return {};
 }
 
-std::string read_all(std::istream& in) {
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 Result<SimResult> run(const std::string& text, const std::string& name, MappedFiles& files) {
   auto tables = Tables::embedded();
   if (!tables) return tl::unexpected(tables.error());
@@ -127,7 +123,12 @@ int main(int argc, char** argv) {
   CLI::App app{"Runs Mach-O code against a simulated Metal device."};
   std::string input = "-", output = "-";
   bool compact = false;
-  app.add_option("request", input, "request document (sim-request.schema.json); - = stdin");
+  app.add_option("request", input,
+                 "request document (sim-request.schema.json); - or none = standard input. Paths "
+                 "in it are relative to the current directory");
+  app.footer(
+      "Exit status: 0 every run has a trace (a run that stopped says why in it), 2 usage, "
+      "3 input unreadable, 70 a fault of ours");
   app.add_option("-o,--output", output, "where the result goes; - = stdout");
   app.add_flag("--compact", compact, "one line of JSON");
   app.set_version_flag("--version", METALDOCTOR_VERSION);
@@ -137,18 +138,12 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   limit_memory();
-  std::string text;
-  if (input == "-") {
-    text = read_all(std::cin);
-  } else {
-    std::ifstream file(input, std::ios::binary);
-    if (!file) return report({Fault::input, "file-unreadable", input, "cannot be read", {}});
-    text = read_all(file);
-  }
+  const auto text = read_file(input);
+  if (!text) return report(text.error());
   MappedFiles files;
   std::string json;
   try {
-    const auto result = run(text, input == "-" ? "stdin" : input, files);
+    const auto result = run(*text, input == "-" ? "stdin" : input, files);
     if (!result) return report(result.error());
     json = to_json(*result).dump(compact ? -1 : 2) + "\n";
   } catch (const std::bad_alloc&) {
@@ -160,7 +155,8 @@ int main(int argc, char** argv) {
   }
   if (output == "-") {
     std::cout << json << std::flush;
-    return std::cout ? 0 : 3;
+    return std::cout ? 0
+                     : report({Fault::input, "file-unwritable", "stdout", "cannot be written", {}});
   }
   std::ofstream out(output, std::ios::binary);
   out << json << std::flush;

@@ -17,8 +17,8 @@ void DeviceInput::add_options(CLI::App& app) {
   auto* capture_option =
       app.add_option("--capture", capture,
                      "a capture document, what metal-probe wrote, or a built-in capture "
-                     "(paravirtual, cua-2026-08-stock)");
-  capture_option->type_name("FILE|NAME");
+                     "(paravirtual, cua-2026-08-stock); - reads standard input");
+  capture_option->type_name("FILE|NAME|-");
   auto* log_option =
       app.add_option("--log", log, "a log of a llama.cpp-family program; - reads standard input");
   log_option->type_name("FILE|-")->excludes(capture_option);
@@ -66,6 +66,17 @@ Result<std::string> capture_text(const Tables& tables, const std::string& captur
   return tl::unexpected(error);
 }
 
+/// JSON begins with a brace; anything else is better told by what it is not.
+Result<void> check_is_document(std::string_view text, std::string_view name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != text.npos && text[first] == '{') return {};
+  const bool is_utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  return fail(Fault::input, "not-a-capture", std::string(name),
+              "is neither a capture document nor what metal-probe printed",
+              is_utf16 ? "it is UTF-16: write the file with a shell that keeps bytes"
+                       : "a log is read with --log");
+}
+
 Result<std::vector<Capture>> probed_devices(const Tables& tables, std::string_view text,
                                             std::string_view name) {
   auto output = read_probe(tables, text, name);
@@ -92,6 +103,9 @@ Result<std::vector<Capture>> DeviceInput::devices(const Tables& tables) const {
     auto text = capture_text(tables, capture);
     if (!text) return tl::unexpected(text.error());
     if (is_wire(*text)) return probed_devices(tables, *text, capture);
+    if (auto known = check_is_document(*text, capture); !known) {
+      return tl::unexpected(known.error());
+    }
     auto one = read_capture(tables, *text, capture);
     if (!one) return tl::unexpected(one.error());
     return std::vector<Capture>{*std::move(one)};

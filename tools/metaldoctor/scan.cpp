@@ -16,7 +16,8 @@ ExitStatus scan(Context& context, DeviceInput input) {
   if (!input.given()) {
     // Nothing on this machine to ask, and nothing to read.
     context.note(
-        "metaldoctor scan: no Metal on this machine; give --capture FILE|NAME or --log FILE|-");
+        "metaldoctor scan: no Metal on this machine; give --capture FILE|NAME, --log FILE|-, or "
+        "--probe PROGRAM");
     return ExitStatus::usage;
   }
   auto tables = context.tables();

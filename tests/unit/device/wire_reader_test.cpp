@@ -204,7 +204,8 @@ TEST(ReadProbe, GarbageIsRefused) {
   const Garbage cases[] = {
       {"wire-header", [] { return std::string(); }},
       {"wire-header", [] { return std::string("{\"schema\": 1}"); }},
-      {"wire-header", [] { return "\n" + sample(); }},
+      {"wire-two-outputs", [] { return sample() + sample(); }},
+      {"wire-header", [] { return std::string(70'000, '\n') + sample(); }},
       {"wire-version", [] { return "metaldoctor-wire 2\tprobe\t9.0\t00000000\n"; }},
       {"wire-producer",
        [] {
@@ -227,6 +228,49 @@ TEST(ReadProbe, GarbageIsRefused) {
     EXPECT_EQ(output.error().code, garbage.code);
     EXPECT_EQ(output.error().fault, Fault::input);
   }
+}
+
+// What a login shell or an editor puts before the header.
+TEST(ReadProbe, TextBeforeTheHeaderIsDamageAndNoMore) {
+  for (const std::string before : {"motd: welcome\n", "\xef\xbb\xbf", "\n", "a\r\nb\r\n"}) {
+    ASSERT_TRUE(is_wire(before + sample()));
+    const auto output = read_probe(tables(), before + sample(), "guest.wire");
+    ASSERT_TRUE(output) << before;
+    EXPECT_TRUE(output->complete);
+    EXPECT_EQ(answer(output->devices.at(0), "supportsFamily:", {1005}), Value{true});
+    EXPECT_EQ(output->damaged_count, static_cast<std::size_t>(std::ranges::count(before, '\n')) -
+                                         (before == "\n" ? 1 : 0));
+  }
+}
+
+TEST(ReadProbe, WhatTheSystemIsIsToldOnce) {
+  Probe probe;
+  probe.header().system("cpu_brand", "Apple M1 (Virtual)").system("cpu_brand", "Apple M3 Max");
+  const auto output = read_probe(tables(), probe.end(), "guest.wire");
+  EXPECT_EQ(output->system.cpu_brand, "Apple M1 (Virtual)");
+  EXPECT_EQ(output->damaged_count, 1u);
+}
+
+TEST(ReadProbe, AHostileNumberOfFactsOrDamageIsCut) {
+  Probe probe;
+  probe.header().device(0, "A");
+  for (int i = 0; i < 3000; ++i) {
+    probe.add(Line("fact").number(0).text(fmt::format("f{}", i).c_str()).truth(true));
+  }
+  const auto output = read_probe(tables(), probe.end(), "guest.wire");
+  ASSERT_TRUE(output);
+  EXPECT_LT(output->devices.at(0).facts.size(), 300u);
+  EXPECT_LE(output->damaged.size(), 100u);
+  EXPECT_GT(output->damaged_count, 2000u);
+}
+
+TEST(ReadProbe, AValueOutOfRangeIsRefusedByItsLine) {
+  Probe probe;
+  probe.header().device(0, "A");
+  probe.add(Line("answer").number(0).text("maxThreadgroupMemoryLength").no_argument().integer(-5));
+  const auto output = read_probe(tables(), probe.end(), "guest.wire");
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().where, "guest.wire:3");
 }
 
 TEST(ReadProbe, StrangeLinesAreDamage) {

@@ -415,6 +415,55 @@ TEST(Diagnose, HazardsThatOnlyAnAssumptionRulesOutAreNamed) {
               testing::Not(Contains(HasSubstr("compute-before-macos15"))));
 }
 
+/// A stock guest with two answers changed, as metal-probe sees it: it tries a residency set itself.
+TEST(Diagnose, AProbesOwnAttemptIsNoHarmOfTheOverride) {
+  Capture capture = *read_capture(tables(), *tables().capture_text("paravirtual"), "paravirtual");
+  for (CapturedAnswer& row : capture.answers) {
+    const QueryKey& key = row.answer.key;
+    const bool raised =
+        key == QueryKey{"supportsFamily:", {1006}} || key == QueryKey{"supportsFamily:", {1007}};
+    if (raised) row.answer.value = true;
+  }
+  std::erase_if(capture.facts, [](const CapturedFact& row) { return row.fact == "rset_ok"; });
+  CapturedFact tried{"rset_ok", false, Evidence::measured, {CaptureSource::Kind::live, "x", 9, {}}};
+  capture.facts.push_back(tried);
+  const DiagnoseOptions options{tables().chip("M1 Ultra"), {}};
+  EXPECT_EQ(diagnose(tables(), capture, options).verdict, "override-active");
+  capture.facts.back().source.kind = CaptureSource::Kind::log;  // a program tried
+  EXPECT_EQ(diagnose(tables(), capture, options).verdict, "harmful-override");
+}
+
+TEST(Diagnose, TheMacosOfTheInputOutweighsTheOption) {
+  Capture capture = *read_capture(tables(), *tables().capture_text("paravirtual"), "paravirtual");
+  capture.system.os = "15.1";
+  const auto told = diagnose(tables(), capture, {tables().chip("M1"), parse_os_version("26.5")});
+  EXPECT_EQ(to_string(*told.os.exact), "15.1");
+  EXPECT_THAT(told.notes, Contains(HasSubstr("--os 26.5 is not used")));
+  capture.system.os.clear();
+  const auto taken = diagnose(tables(), capture, {tables().chip("M1"), parse_os_version("26.5")});
+  EXPECT_EQ(to_string(*taken.os.exact), "26.5");
+}
+
+TEST(Diagnose, AnUnknownCpuBrandProvesNothing) {
+  Capture capture = *read_capture(tables(), *tables().capture_text("paravirtual"), "paravirtual");
+  for (const char* brand : {"apple m1 ultra", "M1", "AAAA"}) {
+    capture.system.cpu_brand = brand;
+    EXPECT_FALSE(not_overridable(tables(), capture)) << brand;
+  }
+  for (const char* brand : {"Intel(R) Core(TM) i7-8700B CPU @ 3.20GHz", "QEMU Virtual CPU"}) {
+    capture.system.cpu_brand = brand;
+    EXPECT_TRUE(not_overridable(tables(), capture)) << brand;
+  }
+}
+
+TEST(Diagnose, ATruncatedInputIsNeverNothingFound) {
+  Capture capture;
+  capture.facts.push_back({"log.cut_short", true, Evidence::measured, {}});
+  EXPECT_TRUE(diagnose(tables(), capture, {}).has_findings());
+  capture.facts.clear();
+  EXPECT_FALSE(diagnose(tables(), capture, {}).has_findings());
+}
+
 TEST(Diagnose, WordsAndCodesAreOfTheTables) {
   for (const std::string& code : all_codes()) {
     ASSERT_NE(tables().verdict(code), nullptr) << code;
