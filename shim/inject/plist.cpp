@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <plist/plist.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "shim/inject/plist_bounds.h"
@@ -50,6 +51,50 @@ void each_element(plist_t array, Visit visit) {
     plist_array_next_item(array, at, &value);
     if (!value) break;
     visit(value);
+  }
+}
+
+/// Length of the UTF-8 sequence at the start of `text`, 0 for anything else.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned c = byte(0);
+  const std::size_t length = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned second = length > 1 ? byte(1) : 0;
+  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+  const bool bad = (c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
+                   (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f);
+  return bad ? 0 : length;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+/// libplist hands damaged texts on and would write other ones in their place.
+bool has_whole_texts(plist_t node) {
+  bool whole = true;
+  switch (plist_get_node_type(node)) {
+    case PLIST_STRING:
+      return is_utf8(text_of_node(node));
+    case PLIST_ARRAY:
+      each_element(node, [&](plist_t child) { whole = whole && has_whole_texts(child); });
+      return whole;
+    case PLIST_DICT:
+      each_member(node, [&](const std::string& key, plist_t child) {
+        whole = whole && is_utf8(key) && has_whole_texts(child);
+      });
+      return whole;
+    default:
+      return true;
   }
 }
 
@@ -149,6 +194,7 @@ Result<Plist> Plist::read(std::string_view bytes, const std::string& name,
   if (!line_of(root, limits.depth)) {
     return refuse(fmt::format("is nested more than {} deep", limits.depth));
   }
+  if (!has_whole_texts(root)) return refuse("holds a text that is not UTF-8");
   return Plist(std::move(impl));
 }
 
@@ -244,26 +290,10 @@ std::string quoted_text(std::string_view text) {
 }
 
 bool fits_plist(std::string_view text) {
-  const auto continues = [&](std::size_t at) {
-    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 && c != '\t' && c != '\n') return false;  // XML turns a CR into a LF
-    const std::size_t length = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-    if (c == 0x7f || (c >= 0x80 && c < 0xc2) || c > 0xf4) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if (!continues(i + k)) return false;
-    }
-    const unsigned second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
-        (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
+  const bool printable = std::ranges::all_of(text, [](unsigned char c) {
+    return (c >= 0x20 && c != 0x7f) || c == '\t' || c == '\n';  // XML turns a CR into a LF
+  });
+  return printable && is_utf8(text);
 }
 
 }  // namespace metaldoctor

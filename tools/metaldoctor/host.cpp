@@ -54,7 +54,7 @@ ExitStatus change(Context& context, ProcessRunner& runner, const HostInput& inpu
   if (input.dry_run) {
     const auto planned = changes.plan(plan);
     if (!planned) return context.report(planned.error());
-    return show(context, words_of(before), *planned, "");
+    return show(context, kOnMacos ? words_of(before) : "unknown", *planned, "");
   }
   if (plan.after.empty() || (wanted && before == "1")) {
     context.note(fmt::format("metaldoctor host: it is {} already", words_of(before)));

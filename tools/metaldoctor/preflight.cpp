@@ -64,7 +64,8 @@ Result<PreflightReport> examine(const Tables& tables, const PreflightInput& inpu
   world->set_id = info && (info->mode & 06000) != 0;
   const auto mapped = MappedFile::open(command->real_path);
   if (!mapped) return tl::unexpected(mapped.error());
-  auto found = preflight_program(tables, mapped->bytes(), command->real_path, input.arch, *world);
+  const std::string& name = command->steps.empty() ? input.file : command->real_path;
+  auto found = preflight_program(tables, mapped->bytes(), name, input.arch, *world);
   if (!found) return tl::unexpected(found.error());
   report.program = std::move(*found);
   return report;

@@ -36,8 +36,7 @@ std::string_view verb(const ReceiptFile& file) {
 
 void commands(Writer& writer, std::string_view label, const std::vector<ReceiptCommand>& list) {
   for (const ReceiptCommand& each : list) {
-    writer.line(label, command_line(each.argv) +
-                           (each.may_fail ? "   (it may fail: nothing to stop)" : ""));
+    writer.line(label, command_line(each.argv) + (each.may_fail ? "   (may fail)" : ""));
   }
 }
 
@@ -112,7 +111,7 @@ std::string preference_text(const std::string& value, TextStyle style) {
   writer.raw(fmt::format("{} {}: {}\n", kPreferenceDomain, kPreferenceKey,
                          style.paint(TextStyle::Ink::bold, value)));
   for (const PreferenceFact& fact : preference_facts()) {
-    writer.line("known", fmt::format("{} [{}]", fact.text, to_string(fact.evidence)));
+    writer.line("fact", fmt::format("{} [{}]", fact.text, to_string(fact.evidence)));
     if (style.verbosity > 0) writer.line("", fmt::format("source: {}", fact.source));
   }
   for (const VmProduct& product : vm_products()) {

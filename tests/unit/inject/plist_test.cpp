@@ -63,6 +63,14 @@ TEST(Plist, RefusesWhatIsNone) {
   }
 }
 
+TEST(Plist, RefusesTextsThatItCouldNotWriteBack) {
+  BinaryPlist value, key;
+  value.text("Label").text("\xf8").dictionary({0}, {1});
+  key.text("L\xff").text("x").dictionary({0}, {1});
+  EXPECT_THAT(Plist::read(value.build(2), "t").error().what, HasSubstr("not UTF-8"));
+  EXPECT_THAT(Plist::read(key.build(2), "t").error().what, HasSubstr("not UTF-8"));
+}
+
 TEST(Plist, RefusesBombs) {
   std::string nested = "<dict><key>a</key>";
   for (int i = 0; i < 12'000; ++i) nested += "<array>";

@@ -81,6 +81,13 @@ const RowTest kRowTests[] = {
        c.world.os = OsVersion{14, 4, 0};
        c.world.library_archs = {"arm64", "arm64e"};
      }},
+    {"system-x86_64", "undecided",
+     [](Case& c) {
+       c.program.cpu_type = ProgramBuilder::kX86_64;
+       c.program.cpu_subtype = 3;
+       c.world.path = "/usr/bin/tool";
+       c.world.sip = Sip::off;
+     }},
     {"system-unknown", "undecided", [](Case& c) { c.world.path = "/usr/bin/python3"; }},
     {"arm64e-not-of-system", "killed", [](Case& c) { c.program.cpu_subtype = 0x80000002; }},
     {"library-missing", "killed", [](Case& c) { c.world.library_present = false; }},
