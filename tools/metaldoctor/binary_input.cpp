@@ -8,6 +8,19 @@
 namespace metaldoctor {
 namespace {
 
+constexpr std::uint32_t kExecuteFile = 2;  ///< MH_EXECUTE
+
+/// What the audit has read already is not read again but for the load commands and the signature.
+std::optional<Preflight> injection_of(const Tables& tables, const Slice& slice,
+                                      const std::string& path) {
+  const auto image = Image::read(slice);
+  if (!image || image->file_type() != kExecuteFile) return std::nullopt;
+  PreflightWorld world;
+  world.path = path;
+  auto found = preflight(tables, *image, world);
+  return found ? std::optional(*std::move(found)) : std::nullopt;
+}
+
 Result<AuditedImage> audit_slice(const Tables& tables, const Vocabulary& words, const Slice& slice,
                                  const std::string& path) {
   auto findings = audit(slice, words, path);
@@ -17,13 +30,15 @@ Result<AuditedImage> audit_slice(const Tables& tables, const Vocabulary& words, 
   AuditedImage image;
   image.programs = recognise(tables, *matches, *findings);
   image.findings = std::move(*findings);
+  image.injection = injection_of(tables, slice, path);
   return image;
 }
 
 }  // namespace
 
 Result<std::vector<AuditedImage>> audit_file(const Tables& tables, const std::string& path,
-                                             const std::string& arch) {
+                                             const std::string& arch,
+                                             std::vector<Diagnostic>* unread) {
   auto mapped = MappedFile::open(path);
   if (!mapped) return tl::unexpected(mapped.error());
   auto file = MachOFile::read(mapped->bytes(), path);
@@ -33,8 +48,18 @@ Result<std::vector<AuditedImage>> audit_file(const Tables& tables, const std::st
   for (const Slice& slice : file->slices()) {
     if (!arch.empty() && slice.arch != arch) continue;
     auto image = audit_slice(tables, words, slice, path);
-    if (!image) return tl::unexpected(image.error());
-    images.push_back(std::move(*image));
+    if (image) {
+      images.push_back(std::move(*image));
+    } else if (unread != nullptr) {
+      unread->push_back(image.error());
+    } else {
+      return tl::unexpected(image.error());
+    }
+  }
+  if (images.empty() && unread != nullptr && !unread->empty()) {
+    Diagnostic first = unread->front();
+    unread->erase(unread->begin());
+    return tl::unexpected(std::move(first));
   }
   if (images.empty()) {
     return fail(Fault::input, "no-slice", path,

@@ -75,15 +75,25 @@ class Writer {
                         image.size, image.build.empty() ? "no build version" : image.build);
     line(2, "", signing_text(f_.signing));
     if (style_.verbosity > 0) line(2, "entitlements: ", f_.signing.entitlements);
-    for (const RecognisedProgram& program : programs_) {
-      const std::string range = program.range != nullptr ? "@" + program.range->id : "";
-      line(2, "recognised: ",
-           fmt::format("{}{} by {}", program.match.app, range,
-                       fmt::join(program.match.markers, ", ")));
-    }
+    for (const RecognisedProgram& program : programs_) recognised(program);
     const Findings::Totals totals = f_.totals();
     out_ += fmt::format("  query sites with an argument: {} found = {} resolved + {} unresolved\n",
                         totals.found, totals.resolved, totals.unresolved);
+  }
+
+  /// Markers bound a release from below more often than from above, so the range is not a version.
+  void recognised(const RecognisedProgram& program) {
+    std::string text = program.match.app;
+    if (program.range != nullptr) {
+      text += "@" + program.range->id;
+      const bool newest = program.range == &program.app->ranges.back();
+      if (program.match.ranges.size() > 1) {
+        text += fmt::format(", the newest of {} ranges that fit", program.match.ranges.size());
+      }
+      if (newest) text += ", or later than what was read";
+    }
+    line(2,
+         "recognised: ", fmt::format("{} (by {})", text, fmt::join(program.match.markers, ", ")));
   }
 
   std::string arguments_text(const QuerySite& site) const {
