@@ -110,7 +110,7 @@ class ImageAudit {
     if (kind.kind == SiteKind::Kind::counted) ++into.counted[std::string(kind.name)];
     if (kind.kind == SiteKind::Kind::unproven) ++into.unproven[std::string(kind.name)];
     if (kind.kind != SiteKind::Kind::site) return;
-    into.sites.push_back(make_site(trace, event, identity(), out_.image.arch));
+    into.sites.push_back(make_site(bench_->program(), trace, event, identity(), out_.image.arch));
     ++sites_;
   }
 
@@ -120,9 +120,7 @@ class ImageAudit {
       const Summary* summary = bench_->program().summary(function);
       if (summary && summary->thunk && called.count(function)) continue;  // its callers ask
       for (QuerySite& site : from.sites) {
-        if (called.count(function) &&
-            site.arguments.kind == SiteArguments::Kind::base_plus_parameter)
-          site.counts = false;
+        if (called.count(function) && site.arguments.from_caller) site.counts = false;
         out_.sites.push_back(std::move(site));
       }
       for (Ladder& ladder : from.ladders)

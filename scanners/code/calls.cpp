@@ -103,7 +103,9 @@ void Interpreter::clobber(MachineState& state, const Insn& insn, bool local_code
     return is_based(value) || value.kind == AbstractValue::Kind::target;
   };
   for (unsigned i = 0; i < arch_.argument_count; ++i) {
-    const AbstractValue passed = argument(state, i);
+    AbstractValue passed = argument(state, i);
+    if (is_spread(passed))  // from the first of its places on
+      passed = address(passed.base, values_.set(static_cast<std::uint32_t>(passed.offset)).front());
     if (!is_based(passed) &&
         !(is_number(passed) && program_.image().maps(static_cast<std::uint64_t>(passed.offset))))
       continue;
@@ -162,6 +164,9 @@ void Interpreter::function_call(MachineState& state, const Insn& insn, const Tar
       break;
     case FunctionRole::device_list:
       values_.mark_device_list(result.base);
+      break;
+    case FunctionRole::allocator:
+      values_.mark_fresh(result.base);
       break;
     case FunctionRole::environment:
       if (text) result = expression(expressions_.env(*text));

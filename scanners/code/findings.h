@@ -25,6 +25,7 @@ struct SiteArguments {
   std::int64_t base = 0;
   unsigned parameter = 0;
   std::string reason;
+  bool from_caller = false;  ///< a caller inside the image knows more
 
   bool is_resolved() const { return kind != Kind::none && kind != Kind::unresolved; }
 };

@@ -14,9 +14,6 @@ std::int64_t truncated(std::int64_t value, bool wide) {
   return wide ? value : static_cast<std::int64_t>(static_cast<std::uint32_t>(value));
 }
 
-bool is_set(const AbstractValue& value) {
-  return value.kind == AbstractValue::Kind::set;
-}
 bool is_expr(const AbstractValue& value) {
   return value.kind == AbstractValue::Kind::expr;
 }
@@ -206,6 +203,9 @@ AbstractValue Interpreter::combine(Op op, const AbstractValue& a, const Abstract
     return address(a.base, *compute(op, a.offset, b.offset));
   if (plus && is_number(a) && is_based(b)) return address(b.base, *compute(op, b.offset, a.offset));
   if (op == Op::orr_reg && is_number(a) && a.offset == 0) return b;  // mov
+  if (plus && ((is_based(a) && is_set(b)) || (is_set(a) && is_based(b)) ||
+               (is_spread(a) && is_number(b)) || (is_number(a) && is_spread(b))))
+    return is_set(a) || is_number(a) ? spread_over(b, a) : spread_over(a, b);
   if (!is_expr(a) && !is_expr(b)) return {};
   const bool booleans = (is_expr(a) ? expressions_.is_boolean(a.id) : is_number(a)) &&
                         (is_expr(b) ? expressions_.is_boolean(b.id) : is_number(b));
@@ -230,6 +230,45 @@ AbstractValue Interpreter::combine(Op op, const AbstractValue& a, const Abstract
   else if (op == Op::and_imm && is_number(b) && b.offset == 0xff)
     out = a;
   out.stale = a.stale || b.stale;
+  return out;
+}
+
+/// An address plus one of a few numbers, or the other way round.
+AbstractValue Interpreter::spread_over(const AbstractValue& address, const AbstractValue& numbers) {
+  const std::vector<std::int64_t> none{numbers.offset};
+  const auto& plus = is_set(numbers) ? values_.set(numbers.id) : none;
+  const auto places = is_spread(address) ? values_.set(static_cast<std::uint32_t>(address.offset))
+                                         : std::vector<std::int64_t>{address.offset};
+  std::vector<std::int64_t> offsets;
+  for (const std::int64_t place : places)
+    for (const std::int64_t more : plus) offsets.push_back(*compute(Op::add, place, more));
+  if (offsets.size() > kMaxSet) return {};
+  return spread(address.base, values_.set(std::move(offsets)));
+}
+
+void Interpreter::note_table_end(const AbstractValue& a, const AbstractValue& b) {
+  const auto walks = [&](const AbstractValue& value) {
+    return is_based(value) && values_.base(value.base).kind == Base::Kind::walk &&
+           values_.base(value.base).parent == 0;
+  };
+  if (walks(a) && is_number(b)) out_.table_ends.push_back({a.base, a.offset, b.offset});
+  if (walks(b) && is_number(a)) out_.table_ends.push_back({b.base, b.offset, a.offset});
+}
+
+/// A number, one of a few numbers, or a truth value, shifted left.
+AbstractValue Interpreter::shifted(const AbstractValue& value, std::uint8_t shift) {
+  const auto up = [&](std::int64_t n) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << shift);
+  };
+  if (is_number(value)) return number(up(value.offset));
+  const bool truth = is_expr(value) && expressions_.is_boolean(value.id);
+  if (!is_set(value) && !truth) return {};
+  std::vector<std::int64_t> numbers{0, 1};
+  if (is_set(value)) numbers = values_.set(value.id);
+  for (std::int64_t& n : numbers) n = up(n);
+  AbstractValue out;
+  out.kind = AbstractValue::Kind::set;
+  out.id = values_.set(std::move(numbers));
   return out;
 }
 
@@ -259,10 +298,8 @@ void Interpreter::add_register(MachineState& state, const Insn& insn) {
   const AbstractValue left = get(state, insn.rn);
   AbstractValue right = get(state, insn.rm);
   if (insn.shift || insn.odd_shift)
-    right = is_number(right) && !insn.odd_shift
-                ? number(static_cast<std::int64_t>(static_cast<std::uint64_t>(right.offset)
-                                                   << insn.shift))
-                : AbstractValue{};
+    right = insn.odd_shift ? AbstractValue{} : shifted(right, insn.shift);
+  if (insn.sets_flags && recording_) note_table_end(left, right);
   if (insn.sets_flags)
     state.flags = insn.op == Op::sub_reg
                       ? FlagState{FlagState::Kind::compare, left, right, 1, 0, insn.address}

@@ -57,6 +57,9 @@ class Interpreter {
   void set(MachineState& state, std::uint8_t reg, AbstractValue value, bool wide);
   AbstractValue combine(Op op, const AbstractValue& a, const AbstractValue& b, bool wide);
   AbstractValue combine_numbers(Op op, const AbstractValue& a, const AbstractValue& b, bool wide);
+  AbstractValue spread_over(const AbstractValue& address, const AbstractValue& numbers);
+  void note_table_end(const AbstractValue& a, const AbstractValue& b);
+  AbstractValue shifted(const AbstractValue& value, std::uint8_t shift);
   ExprId truth(const AbstractValue& value, std::uint64_t at);
   ExprId as_expression(const AbstractValue& value) const;
   ExprId compare_flags(const FlagState& flags, std::uint8_t condition);
@@ -70,7 +73,11 @@ class Interpreter {
     bool known = false;
     std::uint32_t base = 0;
     std::int64_t offset = 0;
+    bool several = false;  ///< `offset` indexes a set of offsets
   };
+  AbstractValue read_several(const MachineState& state, const Place& at, const Insn& insn);
+  void write_several(MachineState& state, const Place& at, const Insn& insn);
+  AbstractValue united(const AbstractValue& a, const AbstractValue& b);
   Place place(MachineState& state, const Insn& insn);
   AbstractValue read(MachineState& state, const Place& at, const Insn& insn, unsigned which);
   AbstractValue read_image(std::uint64_t vm, const Insn& insn) const;
@@ -94,6 +101,8 @@ class Interpreter {
   bool chosen_by_caller(const MachineState& state, const Insn& jump) const;
   void summarised_call(MachineState& state, const Insn& insn, std::uint64_t address,
                        const Summary& summary, bool tail);
+  AbstractValue table_argument(const MachineState& state, const Summary::Argument& from,
+                               const AbstractValue& table, CallEvent& event) const;
   void clobber(MachineState& state, const Insn& insn, bool local_code);
   void note(CallEvent event);
   std::optional<std::string_view> text_of(const AbstractValue& value) const;

@@ -135,6 +135,31 @@ AbstractValue StateJoin::gate(const std::vector<AbstractValue>& values) {
   return out;
 }
 
+/// At a loop header: a pointer that every round moves on from where it began.
+AbstractValue StateJoin::moved(const std::vector<AbstractValue>& values) {
+  Base walk;
+  walk.kind = Base::Kind::walk;
+  bool found = false;
+  for (const AbstractValue& value : values) {
+    if (value.kind != AbstractValue::Kind::linear) return {};
+    const Base& base = values_.base(value.base);
+    if (base.kind != Base::Kind::walk) continue;
+    if (found && (base.parent != walk.parent || base.offset != walk.offset)) return {};
+    walk.parent = base.parent, walk.offset = base.offset;
+    found = true;
+  }
+  if (!found) {  // the first edge is the one that enters
+    walk.parent = values.front().base, walk.offset = values.front().offset;
+    const bool object = walk.parent > 1 || (walk.parent == 0 && is_table_(walk.offset));
+    if (!object) return {};
+  }
+  const auto fits = [&](const AbstractValue& value) {
+    return value.base == walk.parent || values_.base(value.base).kind == Base::Kind::walk;
+  };
+  if (!std::all_of(values.begin(), values.end(), fits)) return {};
+  return address(values_.base(walk), 0);
+}
+
 AbstractValue StateJoin::merge(const std::vector<AbstractValue>& values, bool widen) {
   const bool stale =
       std::any_of(values.begin(), values.end(), [](const auto& v) { return v.stale; });
@@ -148,7 +173,7 @@ AbstractValue StateJoin::merge(const std::vector<AbstractValue>& values, bool wi
     out.stale = stale;
     return out;
   }
-  if (widen) return {};
+  if (widen) return moved(values);
   for (const AbstractValue& value : values)
     if (value.kind == AbstractValue::Kind::unknown) return {};
   if (AbstractValue gated = gate(values); gated.kind != AbstractValue::Kind::unknown) return gated;
@@ -196,10 +221,15 @@ void StateJoin::join_cells(const std::vector<Incoming>& incoming, bool widen, Ma
     // will hold; a number would be a guess.
     const bool agree = std::all_of(values.begin(), values.end(),
                                    [&](const AbstractValue& value) { return value == values[0]; });
+    // Of memory that was just allocated nobody reads what was not written.
+    const bool fresh = values_.base(cell.base).fresh && !widen;
     const bool keeps = cell.base != 1 && agree && !widen &&
                        cell.value.kind != AbstractValue::Kind::set && !is_number(cell.value);
-    if (!same_size || (!everywhere && !keeps)) continue;
-    cell.value = everywhere ? merge(values, widen) : cell.value;
+    if (!same_size || (!everywhere && !keeps && !fresh)) continue;
+    if (everywhere)
+      cell.value = merge(values, widen);
+    else if (!agree)
+      cell.value = number_set(values);
     if (cell.value.kind != AbstractValue::Kind::unknown) joined.push_back(cell);
   }
 }

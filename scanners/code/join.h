@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -41,15 +42,20 @@ class PathConditions {
 /// differs becomes unknown (loop headers).
 class StateJoin {
  public:
+  /// `is_table` tells which numbers are addresses of constant data.
   StateJoin(const Flow& flow, const std::vector<ExprId>& branches, Expressions& expressions,
-            ValueTable& values)
-      : conditions_(flow, branches, expressions), expressions_(expressions), values_(values) {}
+            ValueTable& values, const std::function<bool(std::int64_t)>& is_table)
+      : conditions_(flow, branches, expressions),
+        expressions_(expressions),
+        values_(values),
+        is_table_(is_table) {}
 
   MachineState join(std::uint32_t block, std::uint32_t dominator,
                     const std::vector<Incoming>& incoming, bool widen);
 
  private:
   AbstractValue merge(const std::vector<AbstractValue>& values, bool widen);
+  AbstractValue moved(const std::vector<AbstractValue>& values);
   AbstractValue gate(const std::vector<AbstractValue>& values);
   AbstractValue number_set(const std::vector<AbstractValue>& values);
   void join_cells(const std::vector<Incoming>& incoming, bool widen, MachineState& out);
@@ -57,6 +63,7 @@ class StateJoin {
   PathConditions conditions_;
   Expressions& expressions_;
   ValueTable& values_;
+  const std::function<bool(std::int64_t)>& is_table_;
   // Of the block being joined: computed when first needed.
   std::uint32_t block_ = 0, dominator_ = 0;
   std::vector<std::uint32_t> from_;

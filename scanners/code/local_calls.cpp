@@ -3,6 +3,7 @@
 
 #include "scanners/code/interpreter.h"
 #include "scanners/code/leaves.h"
+#include "scanners/code/tables_in_code.h"
 
 namespace metaldoctor {
 namespace {
@@ -119,6 +120,37 @@ void Interpreter::local_call(MachineState& state, const Insn& insn, std::uint64_
   clobber(state, insn, true);
 }
 
+/// The elements of the table that a caller hands over, if it and its length are constants. Where
+/// they are this function's parameters, that goes on to its own callers.
+AbstractValue Interpreter::table_argument(const MachineState& state, const Summary::Argument& from,
+                                          const AbstractValue& table, CallEvent& event) const {
+  AbstractValue count = number(from.count);
+  if (from.count_parameter) {
+    if (*from.count_parameter >= arch_.argument_count) return {};
+    count = argument(state, *from.count_parameter);
+  }
+  const auto parameter = [&](const AbstractValue& value) {
+    const bool is = is_based(value) && values_.base(value.base).kind == Base::Kind::parameter;
+    return is ? std::optional(static_cast<unsigned>(values_.base(value.base).at)) : std::nullopt;
+  };
+  if (const auto pointer = parameter(table)) {
+    if (is_number(count))
+      event.table = Summary::Argument{table.offset, pointer, true, {}, count.offset};
+    else if (const auto length = parameter(count); length && count.offset == 0)
+      event.table = Summary::Argument{table.offset, pointer, true, length};
+    return {};
+  }
+  if (!is_number(table) || !is_number(count) || count.offset < 1) return {};
+  auto elements = table_elements(program_, static_cast<std::uint64_t>(table.offset),
+                                 static_cast<std::size_t>(count.offset));
+  if (!elements) return {};
+  if (elements->size() == 1) return number(elements->front());
+  AbstractValue out;
+  out.kind = AbstractValue::Kind::set;
+  out.id = values_.set(std::move(*elements));
+  return out;
+}
+
 /// What a summarised function does, with this caller's registers.
 void Interpreter::summarised_call(MachineState& state, const Insn& insn, std::uint64_t address,
                                   const Summary& summary, bool tail) {
@@ -150,6 +182,7 @@ void Interpreter::summarised_call(MachineState& state, const Insn& insn, std::ui
       AbstractValue value = number(from.number);
       if (from.parameter && *from.parameter < arch_.argument_count)
         value = combine(Op::add, argument(before, *from.parameter), value, true);
+      if (from.table) value = table_argument(before, from, value, event);
       event.arguments[2 + i] = value;
     }
     const AbstractValue answered = answer(state, event);

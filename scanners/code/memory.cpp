@@ -30,7 +30,13 @@ bool is_constant(const Section& section) {
 
 /// The address an access goes to; writes the base register back where the form asks for it.
 Interpreter::Place Interpreter::place(MachineState& state, const Insn& insn) {
-  const AbstractValue base = get(state, insn.rn);
+  AbstractValue base = get(state, insn.rn);
+  if (is_spread(base) && insn.rm == kNoReg) {
+    if (insn.imm != 0 && !is_post(insn.op)) base = spread_over(base, number(insn.imm));
+    if (is_pre(insn.op)) set(state, insn.rn, base, true);
+    if (is_post(insn.op)) set(state, insn.rn, spread_over(base, number(insn.imm)), true);
+    return {false, base.base, base.offset, is_spread(base)};
+  }
   const bool linear = base.kind == AbstractValue::Kind::linear;
   Place out{linear, base.base, base.offset};
   if (insn.rm != kNoReg) {
@@ -87,6 +93,7 @@ AbstractValue Interpreter::read_image(std::uint64_t vm, const Insn& insn) const 
 
 AbstractValue Interpreter::read(MachineState& state, const Place& at, const Insn& insn,
                                 unsigned which) {
+  if (at.several && which == 0 && !insn.vector) return read_several(state, at, insn);
   if (!at.known || insn.vector) return {};
   const std::int64_t offset = at.offset + static_cast<std::int64_t>(which) * insn.size;
   if (const Cell* cell = state.cell(at.base, offset)) {
@@ -109,6 +116,55 @@ AbstractValue Interpreter::read(MachineState& state, const Place& at, const Insn
   base.offset = offset;
   base.at = insn.size;
   return address(values_.base(base), 0);
+}
+
+/// One of two values.
+AbstractValue Interpreter::united(const AbstractValue& a, const AbstractValue& b) {
+  if (a == b) return a;
+  std::vector<std::int64_t> numbers;
+  for (const AbstractValue* value : {&a, &b}) {
+    if (is_number(*value)) {
+      numbers.push_back(value->offset);
+    } else if (is_set(*value)) {
+      const auto& more = values_.set(value->id);
+      numbers.insert(numbers.end(), more.begin(), more.end());
+    } else {
+      return {};
+    }
+  }
+  constexpr std::size_t kMaxUnited = 32;
+  AbstractValue out;
+  if (numbers.size() > kMaxUnited) return out;
+  out.kind = AbstractValue::Kind::set;
+  out.id = values_.set(std::move(numbers));
+  return out;
+}
+
+/// What one of a few places holds; unknown unless all are known.
+AbstractValue Interpreter::read_several(const MachineState& state, const Place& at,
+                                        const Insn& insn) {
+  std::optional<AbstractValue> out;
+  for (const std::int64_t offset : values_.set(static_cast<std::uint32_t>(at.offset))) {
+    const Cell* cell = state.cell(at.base, offset);
+    if (!cell || cell->size != insn.size) return {};
+    out = out ? united(*out, cell->value) : cell->value;
+  }
+  return out.value_or(AbstractValue{});
+}
+
+/// A store to one of a few places: each may keep what it had.
+void Interpreter::write_several(MachineState& state, const Place& at, const Insn& insn) {
+  const AbstractValue value = insn.vector ? AbstractValue{} : get(state, insn.rd);
+  const std::vector<std::int64_t> offsets = values_.set(static_cast<std::uint32_t>(at.offset));
+  for (const std::int64_t offset : offsets) {
+    const Cell* cell = state.cell(at.base, offset);
+    AbstractValue kept;
+    if (cell && cell->size == insn.size)
+      kept = united(cell->value, value);
+    else if (!cell && values_.base(at.base).fresh)
+      kept = value;
+    state.store(at.base, offset, insn.size, kept);
+  }
 }
 
 void Interpreter::load(MachineState& state, const Insn& insn) {
@@ -155,6 +211,7 @@ void Interpreter::write(MachineState& state, const Place& at, const Insn& insn, 
 void Interpreter::store(MachineState& state, const Insn& insn) {
   // The values first: a pre-indexed store of its own base stores the old one.
   Place at = place(state, insn);
+  if (at.several && !is_pair(insn.op)) return write_several(state, at, insn);
   if (!at.known) return;  // to an object nobody else here points to: an assumption, see docs
   write(state, at, insn, insn.rd);
   if (!is_pair(insn.op)) return;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "scanners/code/tables_in_code.h"
+
 namespace metaldoctor {
 namespace {
 
-SiteArguments arguments_of(const FunctionTrace& trace, const CallEvent& event) {
+SiteArguments arguments_of(const Program& program, const FunctionTrace& trace,
+                           const CallEvent& event) {
   SiteArguments out;
   const std::size_t count =
       std::min<std::size_t>(event.target->selector->integer_arguments, event.arguments.size() - 2);
@@ -25,6 +28,24 @@ SiteArguments arguments_of(const FunctionTrace& trace, const CallEvent& event) {
       out.kind = SiteArguments::Kind::base_plus_parameter;
       out.base = value.offset;
       out.parameter = static_cast<unsigned>(trace.values.base(value.base).at);
+      out.from_caller = true;
+    } else if (const auto walk = table_walk(trace, value)) {
+      if (auto elements = walked_elements(program, trace, *walk); elements && count == 1) {
+        out.kind = SiteArguments::Kind::set;
+        std::sort(elements->begin(), elements->end());
+        elements->erase(std::unique(elements->begin(), elements->end()), elements->end());
+        out.values = std::move(*elements);
+        break;
+      }
+      out.kind = SiteArguments::Kind::unresolved;
+      out.reason = walk->parameter
+                       ? fmt::format("elements of the table at parameter {}", *walk->parameter)
+                       : fmt::format("elements of the table at {:#x}", walk->address);
+      out.from_caller = walk->parameter.has_value();
+    } else if (event.table) {
+      out.kind = SiteArguments::Kind::unresolved;
+      out.reason = fmt::format("elements of the table at parameter {}", *event.table->parameter);
+      out.from_caller = true;
     } else {
       out.kind = SiteArguments::Kind::unresolved;
       out.reason = is_based(value) ? trace.values.describe(value.base)
@@ -93,8 +114,8 @@ SiteKind site_kind(const CallEvent& event) {
   }
 }
 
-QuerySite make_site(const FunctionTrace& trace, const CallEvent& event, const std::string& image,
-                    const std::string& arch) {
+QuerySite make_site(const Program& program, const FunctionTrace& trace, const CallEvent& event,
+                    const std::string& image, const std::string& arch) {
   const Target& target = *event.target;
   QuerySite site;
   site.address = event.address;
@@ -111,7 +132,7 @@ QuerySite make_site(const FunctionTrace& trace, const CallEvent& event, const st
   else if (!event.about.empty())
     site.query = event.about;  // the answer that is compared
   if (!target.selector) return site;
-  site.arguments = arguments_of(trace, event);
+  site.arguments = arguments_of(program, trace, event);
   site.counts =
       target.selector->role == SelectorRole::query && target.selector->integer_arguments > 0;
   return site;

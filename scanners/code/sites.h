@@ -17,7 +17,7 @@ struct SiteKind {
 SiteKind site_kind(const CallEvent& event);
 
 /// The site of an event of kind site. `image` is its UUID, or what stands for it.
-QuerySite make_site(const FunctionTrace& trace, const CallEvent& event, const std::string& image,
-                    const std::string& arch);
+QuerySite make_site(const Program& program, const FunctionTrace& trace, const CallEvent& event,
+                    const std::string& image, const std::string& arch);
 
 }  // namespace metaldoctor

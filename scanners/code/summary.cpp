@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scanners/code/tables_in_code.h"
 #include "scanners/code/trace.h"
 
 namespace metaldoctor {
@@ -22,9 +23,15 @@ std::optional<std::vector<Summary::Argument>> arguments_of(const FunctionTrace& 
                                                            const CallEvent& event) {
   std::vector<Summary::Argument> out;
   const unsigned count = event.target->selector->integer_arguments;
+  if (event.table) return std::vector{*event.table};
   for (unsigned i = 0; i < count && 2 + i < event.arguments.size(); ++i) {
     const AbstractValue& value = event.arguments[2 + i];
     const auto parameter = parameter_of(trace, value);
+    if (const auto walk = table_walk(trace, value); walk && walk->parameter) {
+      // Pointer and length are neighbours: what Rust makes of a slice, and the habit of C.
+      out.push_back({walk->first, walk->parameter, true, *walk->parameter + 1});
+      continue;
+    }
     if (!is_number(value) && !parameter) return std::nullopt;
     out.push_back({value.offset, parameter});
   }

@@ -13,10 +13,14 @@ struct FunctionTrace;
 /// wrappers (Rust makes one a selector), thunks that bind an argument or fetch a selector (the
 /// machine outliner makes them), and functions that register selectors.
 struct Summary {
-  /// A number, plus a parameter of the function if there is one.
+  /// A number, plus a parameter of the function if there is one; or the elements of the table that
+  /// begins there.
   struct Argument {
     std::int64_t number = 0;
-    std::optional<unsigned> parameter;
+    std::optional<unsigned> parameter = {};
+    bool table = false;
+    std::optional<unsigned> count_parameter = {};  ///< of a table
+    std::int64_t count = 0;                        ///< of a table, where a thunk bound it
     friend bool operator==(const Argument&, const Argument&) = default;
   };
   struct Ask {

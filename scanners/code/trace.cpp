@@ -22,7 +22,12 @@ class FunctionRun {
         out_(out),
         interpreter_(program, leaves, expressions, out),
         frame_(program.arch().frame),
-        result_(program.arch().result) {}
+        result_(program.arch().result),
+        is_table_([&program](std::int64_t number) {
+          const Section* section =
+              number > 0 ? program.image().section_at(static_cast<std::uint64_t>(number)) : nullptr;
+          return section && !section->is_code() && !section->bytes.empty();
+        }) {}
 
   void run() {
     out_.flow =
@@ -67,7 +72,7 @@ class FunctionRun {
   bool pass() {
     bool changed = false;
     out_.clear_events();
-    StateJoin joiner(out_.flow, out_.conditions, expressions_, out_.values);
+    StateJoin joiner(out_.flow, out_.conditions, expressions_, out_.values, is_table_);
     for (std::uint32_t b = 0; b < waiting_.size(); ++b) waiting_[b] = forward_edges(b);
     for (const std::uint32_t block : out_.flow.order) {
       MachineState input = enter(block, joiner);
@@ -141,11 +146,19 @@ class FunctionRun {
     if (!inputs_[block]) return;
     const MachineState& before = *inputs_[block];
     for (std::size_t reg = 0; reg < state.regs.size(); ++reg)
-      if (!(state.regs[reg] == before.regs[reg])) state.regs[reg] = {};
+      if (!(state.regs[reg] == before.regs[reg]) &&
+          !begins_to_walk(before.regs[reg], state.regs[reg]))
+        state.regs[reg] = {};
     state.forget([&](const Cell& cell) {
+      if (out_.values.base(cell.base).kind == Base::Kind::walk) return true;
       const Cell* old = before.cell(cell.base, cell.offset);
       return !old || !(*old == cell);
     });
+  }
+
+  bool begins_to_walk(const AbstractValue& before, const AbstractValue& now) const {
+    return before.kind == AbstractValue::Kind::linear && is_based(now) &&
+           out_.values.base(now.base).kind == Base::Kind::walk;
   }
 
   void execute(std::uint32_t number, MachineState state) {
@@ -199,7 +212,7 @@ class FunctionRun {
     flow.dominator.push_back(dominator);
     std::vector<ExprId> conditions = out_.conditions;
     conditions.push_back(kNoExpr);
-    return StateJoin(flow, conditions, expressions_, out_.values)
+    return StateJoin(flow, conditions, expressions_, out_.values, is_table_)
         .join(last, dominator, exits, false);
   }
 
@@ -207,6 +220,7 @@ class FunctionRun {
   FunctionTrace& out_;
   Interpreter interpreter_;
   std::uint8_t frame_, result_;
+  const std::function<bool(std::int64_t)> is_table_;
   MachineState entry_;
   MachineState frame_only_;                           ///< what holds in all of the body
   std::vector<std::optional<MachineState>> inputs_;   ///< of loop headers
@@ -224,6 +238,7 @@ void FunctionTrace::clear_events() {
   loads.clear();
   selects.clear();
   mentions.clear();
+  table_ends.clear();
   kept_targets.clear();
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ struct CallEvent {
   /// A tested answer's query, and what it is compared with; or the name that is asked about.
   std::string about;
   std::string_view text;
+  /// The argument, if it is the elements of a table that this function's caller hands over.
+  std::optional<Summary::Argument> table;
   std::uint64_t callee = 0;  ///< the function of the image that asks
 };
 
@@ -56,6 +59,13 @@ struct SelectEvent {
   std::int64_t if_true = 0, if_false = 0;
 };
 
+/// A loop's test of the pointer that it moves against where the table ends.
+struct TableEnd {
+  std::uint32_t base = 0;   ///< of kind walk
+  std::int64_t offset = 0;  ///< of the pointer when it is compared
+  std::int64_t end = 0;
+};
+
 /// Any call or reference, for saying what lies on the sides of a gate.
 struct Mention {
   std::uint64_t address = 0;
@@ -80,6 +90,7 @@ struct FunctionTrace {
   std::vector<LoadEvent> loads;
   std::vector<SelectEvent> selects;
   std::vector<Mention> mentions;
+  std::vector<TableEnd> table_ends;
   MachineState exit;          ///< joined over all returns
   ExprId returned = kNoExpr;  ///< x0 at every return, if computed from answers
   /// Globals that were given a registered selector or a function that was looked up.

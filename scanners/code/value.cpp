@@ -31,6 +31,10 @@ std::string ValueTable::describe(std::uint32_t id) const {
       return fmt::format("parameter {}", base.at);
     case Base::Kind::result:
       return fmt::format("result of call {:#x}", base.at);
+    case Base::Kind::walk:
+      return base.parent == 0
+                 ? fmt::format("loop from {:#x}", static_cast<std::uint64_t>(base.offset))
+                 : fmt::format("loop from {}", describe(base.parent));
     case Base::Kind::loaded:
       break;
   }

@@ -22,6 +22,7 @@ struct AbstractValue {
     set,     ///< one of a few numbers; `id` indexes ValueTable::set()
     expr,    ///< computed from device answers; `id` is an ExprId
     target,  ///< a selector or imported function; target()
+    spread,  ///< base + one of a few offsets; `offset` indexes ValueTable::set()
   } kind = Kind::unknown;
   bool stale = false;  ///< a call that could have changed it lies between
   union {
@@ -46,11 +47,13 @@ struct Base {
     parameter,  ///< `at` = register number at entry
     result,     ///< what the call at `at` returned
     loaded,     ///< what is stored at bases[parent] + offset
+    walk,       ///< what a loop moves over, starting at bases[parent] + offset
   } kind = Kind::number;
   std::uint64_t at = 0;
   std::uint32_t parent = 0;
   std::int64_t offset = 0;
   bool device = false, device_list = false;
+  bool fresh = false;         ///< memory just allocated: what nobody wrote, nobody reads
   bool architecture = false;  ///< what a message `architecture` gave
   auto key() const { return std::tie(kind, at, parent, offset); }
 };
@@ -63,6 +66,7 @@ class ValueTable {
   const Base& base(std::uint32_t id) const { return bases_[id]; }
   void mark_device(std::uint32_t id) { bases_[id].device = true; }
   void mark_device_list(std::uint32_t id) { bases_[id].device_list = true; }
+  void mark_fresh(std::uint32_t id) { bases_[id].fresh = true; }
   void mark_architecture(std::uint32_t id) { bases_[id].architecture = true; }
   /// "parameter 0", "object from 0x67e0", "[parameter 0 + 0x8]".
   std::string describe(std::uint32_t base) const;
@@ -100,6 +104,19 @@ inline AbstractValue held(const Target* target) {
   value.kind = AbstractValue::Kind::target;
   value.offset = reinterpret_cast<std::intptr_t>(target);
   return value;
+}
+inline AbstractValue spread(std::uint32_t base, std::uint32_t offsets) {
+  AbstractValue value;
+  value.kind = AbstractValue::Kind::spread;
+  value.base = base;
+  value.offset = offsets;
+  return value;
+}
+inline bool is_set(const AbstractValue& v) {
+  return v.kind == AbstractValue::Kind::set;
+}
+inline bool is_spread(const AbstractValue& v) {
+  return v.kind == AbstractValue::Kind::spread;
 }
 inline bool is_number(const AbstractValue& v) {
   return v.kind == AbstractValue::Kind::linear && v.base == 0;

@@ -46,6 +46,7 @@ enum class FunctionRole : std::uint8_t {
   responds,           ///< class_respondsToSelector: class, selector
   host_name,          ///< sysctlbyname: asks for what is named
   host,               ///< IOKit and the like: asks the host about its hardware
+  allocator,          ///< malloc, operator new
   same_object,        ///< returns its argument: objc_retain ...
   os_version,         ///< __isPlatformVersionAtLeast: BOOL
   no_return,          ///< abort ...

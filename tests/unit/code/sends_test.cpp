@@ -149,6 +149,22 @@ TEST(Outlined, LeavesAreExecutedInPlace) {
   EXPECT_EQ(found.totals().found, 2u);
 }
 
+/// The elements of a table are the question's arguments where it is handed over; what the heap
+/// holds depends on the parameter that shifts it.
+TEST(Tables, ElementsAreASet) {
+  FIXTURE_OR_SKIP(found, "tables.dylib");
+  const Lines expected = {
+      {"_any_of", {"supportsFamily: ? (elements of the table at parameter 1) stub"}},
+      {"_first_three", {"supportsFamily: {1007, 1008, 1009} wrapper"}},
+      {"_all_of_it", {"supportsFamily: {1006, 1007, 1008, 1009} wrapper"}},
+      {"_through_thunk", {"supportsFamily: {1006, 1007} thunk"}},
+      {"_heap", {"supportsFamily: {1007, 1009} stub", "supportsFamily: {1005, 1007} stub"}},
+  };
+  EXPECT_EQ(sites(found), expected) << dump(found);
+  EXPECT_EQ(found.totals().found, 5u);
+  EXPECT_EQ(found.totals().unresolved, 0u);
+}
+
 TEST(Registered, SelectorsOnX86) {
   FIXTURE_OR_SKIP(found, "registered_x86_64.dylib");
   const Lines expected = {
