@@ -74,6 +74,7 @@ class Interpreter {
     std::uint32_t base = 0;
     std::int64_t offset = 0;
     bool several = false;  ///< `offset` indexes a set of offsets
+    bool element = false;  ///< somewhere from `offset` on: the index is a loop's
   };
   AbstractValue read_several(const MachineState& state, const Place& at, const Insn& insn);
   void write_several(MachineState& state, const Place& at, const Insn& insn);

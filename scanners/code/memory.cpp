@@ -44,6 +44,7 @@ Interpreter::Place Interpreter::place(MachineState& state, const Insn& insn) {
     const auto scaled =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(index.offset) << insn.shift);
     out.known = linear && is_number(index);
+    out.element = linear && out.base != 1 && index.kind == AbstractValue::Kind::unknown;
     if (out.known)
       out.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(out.offset) +
                                              static_cast<std::uint64_t>(scaled));
@@ -94,6 +95,17 @@ AbstractValue Interpreter::read_image(std::uint64_t vm, const Insn& insn) const 
 AbstractValue Interpreter::read(MachineState& state, const Place& at, const Insn& insn,
                                 unsigned which) {
   if (at.several && which == 0 && !insn.vector) return read_several(state, at, insn);
+  if (at.element && which == 0 && !insn.vector && insn.size == 8) {
+    Base walk;
+    walk.kind = Base::Kind::walk;
+    walk.parent = at.base;
+    walk.offset = at.offset;
+    Base base;
+    base.kind = Base::Kind::loaded;
+    base.parent = values_.base(walk);
+    base.at = insn.size;
+    return address(values_.base(base), 0);
+  }
   if (!at.known || insn.vector) return {};
   const std::int64_t offset = at.offset + static_cast<std::int64_t>(which) * insn.size;
   if (const Cell* cell = state.cell(at.base, offset)) {

@@ -127,8 +127,8 @@ TEST_P(Corpus, EveryExpressionParses) {
 INSTANTIATE_TEST_SUITE_P(
     Audit, Corpus,
     ::testing::Values("ggml-3.21.1", "ggml-3.1.1", "whisper-addon", "whisper-napi", "dawn",
-                      "rnllama", "rnllama-simulator", "rtc-node", "deno", "filament", "mlx",
-                      "ggml-2.8.16-x64"),
+                      "rnllama", "rnllama-simulator", "rtc-node", "deno", "deno-x64", "filament",
+                      "mlx", "ggml-2.8.16-x64"),
     [](const auto& info) {
       std::string name = info.param;
       std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
@@ -142,6 +142,21 @@ const Gate* field(const Findings& findings, std::int64_t offset) {
         gate.function == "_ggml_metal_device_init")
       return &gate;
   return nullptr;
+}
+
+/// Hardened, and yet open to injection: its entitlements say so.
+TEST(CorpusDeno, SigningFacts) {
+  for (const char* id : {"deno", "deno-x64"}) {
+    CORPUS_OR_SKIP(all, id);
+    const Findings::Signing& signing = all[0].signing;
+    EXPECT_TRUE(signing.hardened) << id;
+    EXPECT_TRUE(signing.has_cms);
+    EXPECT_FALSE(signing.library_validation);
+    EXPECT_EQ(signing.team_id, "2H4KBF436B");
+    for (const char* key : {"com.apple.security.cs.allow-dyld-environment-variables",
+                            "com.apple.security.cs.disable-library-validation"})
+      EXPECT_NE(signing.entitlements.find(key), std::string::npos) << key;
+  }
 }
 
 TEST(CorpusGgml, LaddersAreOneFindingEach) {
