@@ -167,6 +167,20 @@ TEST(Apply, HostileInputIsRefusedAndNothingWritten) {
   }
 }
 
+// The state directory cannot be made; a read-only home gives the same error to anyone but root.
+TEST(Apply, AHomeThatCannotBeWrittenIsSaid) {
+  const Home home;
+  add_program(home);
+  home.write(".local", "a file in the way");
+  const auto before = home.tree("none");
+  const auto done = home.tool(with_program(agent(home), home));
+  EXPECT_EQ(done.end.status(), 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("file-system"));
+  EXPECT_EQ(home.tree("none"), before);
+  home.write(".cache", "another");
+  EXPECT_EQ(home.tool({"trace", "--", METALDOCTOR_STAND_IN}).end.status(), 3);
+}
+
 TEST(Apply, ALinkInTheWayIsRefused) {
   const Home home;
   add_program(home);

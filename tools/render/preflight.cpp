@@ -108,6 +108,24 @@ std::string_view verdict_words(std::string_view verdict) {
   return row_of(verdict).words;
 }
 
+Json injection_json(const Preflight& slice) {
+  const PreflightRow& row = *slice.row;
+  return {{"verdict", row.verdict},
+          {"row", row.id},
+          {"reason", row.reason},
+          {"evidence", to_string(row.provenance.evidence)}};
+}
+
+std::string injection_line(const Preflight& slice, TextStyle style) {
+  const PreflightRow& row = *slice.row;
+  const VerdictWords& words = row_of(row.verdict);
+  constexpr std::size_t indent = 4;
+  return fmt::format("  {}\n",
+                     wrap(fmt::format("injection {}: {} [{}]", style.paint(words.ink, words.words),
+                                      row.reason, to_string(row.provenance.evidence)),
+                          indent, 2));
+}
+
 Json preflight_json(const Tables& tables, const PreflightReport& report) {
   Json json = {{"schema", "metaldoctor.preflight/1"}};
   json["file"] = printable(report.file);

@@ -19,6 +19,10 @@ struct PreflightReport {
 Json preflight_json(const Tables& tables, const PreflightReport& report);
 std::string preflight_text(const Tables& tables, const PreflightReport& report, TextStyle style);
 
+/// The verdict in few words and fields, for documents about something else.
+Json injection_json(const Preflight& slice);
+std::string injection_line(const Preflight& slice, TextStyle style);
+
 /// "refused silently": a verdict of the table in words.
 std::string_view verdict_words(std::string_view verdict);
 
