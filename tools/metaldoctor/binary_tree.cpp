@@ -53,7 +53,7 @@ class Pool {
       : tables_(tables), arch_(arch), files_(files) {}
 
   void run(unsigned threads, const std::function<void(std::size_t)>& progress) {
-    std::vector<std::jthread> workers;
+    std::vector<std::thread> workers;  // jthread is not in every libc++ yet
     for (unsigned i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
     std::unique_lock lock(mutex_);
     while (done_ < files_.size()) {
@@ -63,6 +63,8 @@ class Pool {
       progress(done);
       lock.lock();
     }
+    lock.unlock();
+    for (std::thread& worker : workers) worker.join();
   }
 
  private:
