@@ -26,36 +26,38 @@ std::string above_text(const Answer& change, const Chip& chip,
       host ? "answers " + to_string(host->answer.value) : "is not known to answer so");
 }
 
-/// What of the profile lies above the host, or cannot be shown not to.
-Result<std::vector<std::string>> above_bound(const Tables& tables, const Profile& profile,
-                                             const std::vector<Answer>& changes) {
+OsKnowledge os_of(const Tables& tables, const Profile& profile) {
   OsKnowledge os;
   os.assumed = tables.newest_macos();
   os.exact = parse_os_version(profile.bound.os);
-  std::vector<const Chip*> chips;
-  if (!profile.bound.chip.empty()) {
-    chips = {tables.chip(profile.bound.chip)};
-    if (!chips[0]) {
-      return fail(Fault::refused, "bound-unknown", "profile: /bound/chip",
-                  fmt::format("the tables have no chip '{}'", profile.bound.chip),
-                  "`metaldoctor tables chips` lists them");
-    }
-  } else {
-    for (const Chip& chip : tables.chips()) {
-      if (chip.mac && chip.family) chips.push_back(&chip);
-    }
-  }
-  std::vector<std::string> above;
+  return os;
+}
+
+/// A hazard of every process that a change brings and the profile does not accept. Which programs
+/// will run is not known here, so theirs are for `recommend`.
+std::optional<Diagnostic> unaccepted_hazard(const Tables& tables, const Profile& profile,
+                                            const std::vector<Answer>& changes) {
+  const OsKnowledge os = os_of(tables, profile);
+  const Chip* chip = tables.chip(profile.bound.chip);
+  const auto accepted = [&](const Hazard& hazard) {
+    return std::ranges::find(profile.accepted_hazards, hazard.id) != profile.accepted_hazards.end();
+  };
   for (const Answer& change : changes) {
-    if (change.value == Value{false}) continue;
-    for (const Chip* chip : chips) {
-      const auto host = host_answer(tables, *chip, os, change.key);
-      if (!is_raised(host ? host->answer.value : Value{}, change.value)) continue;
-      above.push_back(above_text(change, *chip, host));
-      break;
+    const auto host = chip ? host_answer(tables, *chip, os, change.key) : std::nullopt;
+    const Value bound = host ? host->answer.value : Value{};
+    if (is_known(bound) && is_raised(bound, change.value)) continue;  // above the host: see there
+    for (const Hazard& hazard : tables.hazards()) {
+      if (hazard.scope != Hazard::Scope::process || accepted(hazard)) continue;
+      if (!is_about(tables, hazard, {change.key, change.value, {}, bound})) continue;
+      if (!applies_on(hazard, os)) continue;
+      return Diagnostic{
+          Fault::refused, "hazard", "profile",
+          fmt::format("{}={}: {}: {}", to_string(change.key), to_string(change.value), hazard.id,
+                      hazard.effect),
+          fmt::format("`recommend --accept-hazard {}` makes a profile that accepts it", hazard.id)};
     }
   }
-  return above;
+  return std::nullopt;
 }
 
 /// Where the reserved section of a slice lies in the file.
@@ -199,6 +201,35 @@ Result<std::vector<std::uint8_t>> make_library(std::string_view text, bool arm64
   return bytes && arm64e ? with_arm64e(*bytes, text) : bytes;
 }
 
+Result<std::vector<std::string>> answers_above_bound(const Tables& tables, const Profile& profile,
+                                                     const std::vector<Answer>& changes) {
+  const OsKnowledge os = os_of(tables, profile);
+  std::vector<const Chip*> chips;
+  if (!profile.bound.chip.empty()) {
+    chips = {tables.chip(profile.bound.chip)};
+    if (!chips[0]) {
+      return fail(Fault::refused, "bound-unknown", "profile: /bound/chip",
+                  fmt::format("the tables have no chip '{}'", profile.bound.chip),
+                  "`metaldoctor tables chips` lists them");
+    }
+  } else {
+    for (const Chip& chip : tables.chips()) {
+      if (chip.mac && chip.family) chips.push_back(&chip);
+    }
+  }
+  std::vector<std::string> above;
+  for (const Answer& change : changes) {
+    if (change.value == Value{false}) continue;
+    for (const Chip* chip : chips) {
+      const auto host = host_answer(tables, *chip, os, change.key);
+      if (!is_raised(host ? host->answer.value : Value{}, change.value)) continue;
+      above.push_back(above_text(change, *chip, host));
+      break;
+    }
+  }
+  return above;
+}
+
 Result<EmitResult> emit(const Tables& tables, const Profile& profile, const EmitOptions& options) {
   Profile wanted = profile;
   if (options.observe) wanted.changes.clear();
@@ -206,13 +237,16 @@ Result<EmitResult> emit(const Tables& tables, const Profile& profile, const Emit
   wanted.scope = options.scope.value_or(profile.scope);
   auto injected = injected_profile(tables, wanted, shim::Bound::host);
   if (!injected) return tl::unexpected(injected.error());
-  auto above = above_bound(tables, wanted, injected->changes);
+  auto above = answers_above_bound(tables, wanted, injected->changes);
   if (!above) return tl::unexpected(above.error());
   if (!above->empty() && !options.allow_above_host) {
     return fail(
         Fault::refused, "above-host", "profile",
         fmt::format("{} answer(s) above the host, the first: {}", above->size(), above->front()),
         "`recommend` makes a profile within the host; --allow-above-host marks the library");
+  }
+  if (auto hazard = unaccepted_hazard(tables, wanted, injected->changes)) {
+    return tl::unexpected(*std::move(hazard));
   }
   injected->bound = !above->empty()             ? shim::Bound::above_host
                     : wanted.bound.chip.empty() ? shim::Bound::none

@@ -39,8 +39,13 @@ struct EmitResult {
   std::vector<std::string> above_host;  ///< "supportsFamily:1009: M1 Ultra answers no"
 };
 
+/// What of `changes` lies above the bound of the profile, or cannot be shown not to. A profile
+/// without a chip is held against every Mac chip. Refused is a chip that the tables do not have.
+Result<std::vector<std::string>> answers_above_bound(const Tables& tables, const Profile& profile,
+                                                     const std::vector<Answer>& changes);
+
 /// Refused (Fault::refused) is a profile with an answer above its bound, or whose bound is unknown,
-/// unless that is allowed. A profile without a chip is checked against every Mac chip.
+/// unless that is allowed; and one with a hazard of every process that it does not accept.
 Result<EmitResult> emit(const Tables& tables, const Profile& profile, const EmitOptions& options);
 
 /// The line that runs a program with the library at `path`.

@@ -29,6 +29,8 @@ class Verifier {
   void container();
   void image_checks();
   void profile(const Profile* expected);
+  void against_expected(const Profile& expected, const InjectedProfile& wanted,
+                        std::vector<std::string>& problems);
   void template_bytes();
 
   const Tables& tables_;
@@ -53,6 +55,11 @@ void Verifier::container() {
     if (std::ranges::find(found, arch) == found.end()) {
       problems.push_back(fmt::format("no {}: dyld ends a process of that architecture", arch));
     }
+  }
+  for (const std::string& arch : found) {
+    if (arch == "arm64e" || std::ranges::find(kArchitectures, arch) != kArchitectures.end())
+      continue;
+    problems.push_back(fmt::format("a slice for {}, which nobody executes here", arch));
   }
   add("architectures", problems, fmt::format("{}", fmt::join(found, ", ")));
   // Signatures cover the slices; what lies between them has to be nothing at all.
@@ -89,6 +96,26 @@ void Verifier::image_checks() {
   }
 }
 
+/// The same changes for more callers, for children too, or under a bound that does not hold.
+void Verifier::against_expected(const Profile& expected, const InjectedProfile& wanted,
+                                std::vector<std::string>& problems) {
+  const InjectedProfile& found = *report_.profile;
+  if (found.callers != wanted.callers && found.callers == Profile::Callers::all) {
+    problems.push_back("every caller gets the changed answers, the profile says app");
+  }
+  if (found.scope != wanted.scope && found.scope == Profile::Scope::tree) {
+    problems.push_back("children of the process get them too, the profile says process");
+  }
+  const auto above = answers_above_bound(tables_, expected, found.changes);
+  if (!above) {
+    problems.push_back("the expected profile: " + above.error().what);
+  } else if (!above->empty() && found.bound != shim::Bound::above_host) {
+    problems.push_back(fmt::format("it says bound: {}, but {}",
+                                   shim::kBoundNames[static_cast<int>(found.bound)],
+                                   above->front()));
+  }
+}
+
 void Verifier::profile(const Profile* expected) {
   std::vector<std::string> texts;
   for (const Image& image : images_) {
@@ -120,12 +147,15 @@ void Verifier::profile(const Profile* expected) {
       problems.push_back("the expected profile: " + wanted.error().what);
     } else if (!report_.profile || wanted->changes != report_.profile->changes) {
       problems.push_back("the embedded changes are not those of the expected profile");
+    } else {
+      against_expected(*expected, *wanted, problems);
     }
   }
   std::string good = "a template: configured by the environment of each process";
   if (report_.profile) {
-    good = fmt::format("{} changed answers, bound: {}", report_.profile->changes.size(),
-                       shim::kBoundNames[static_cast<int>(report_.profile->bound)]);
+    good = fmt::format("{} changed answers, bound: {}{}", report_.profile->changes.size(),
+                       shim::kBoundNames[static_cast<int>(report_.profile->bound)],
+                       expected ? "" : " (as it says of itself: --profile holds it to a chip)");
   }
   add("profile", std::move(problems), std::move(good));
 }
@@ -133,8 +163,11 @@ void Verifier::profile(const Profile* expected) {
 /// The strongest check: made again from the profile it holds, the library has the same bytes.
 void Verifier::template_bytes() {
   if (!report_.is_ours) {
-    report_.checks.push_back(
-        {"template", State::not_applicable, "it was not made by this program", Evidence::read});
+    report_.checks.push_back({"template", State::not_checked,
+                              "it was not made by this program: what it does where nobody looked "
+                              "cannot be told from its "
+                              "bytes, so it cannot pass",
+                              Evidence::read});
     return;
   }
   std::vector<std::uint8_t> again;

@@ -49,7 +49,12 @@ struct VerifyReport {
   std::vector<MetalFlips> flips;          ///< only if they were asked for, and executed
   std::vector<std::string> cannot_prove;  ///< sentences for the end of every report
 
-  enum class Verdict { passed, failed, incomplete };  ///< incomplete: nothing failed, not all ran
+  enum class Verdict {
+    passed,
+    failed,
+    incomplete
+  };  ///< incomplete: nothing failed, but not
+      ///< all ran, or the library is not ours
   Verdict verdict() const;
   bool passed() const { return verdict() == Verdict::passed; }
   const VerifyCheck* check(std::string_view id) const;

@@ -150,17 +150,35 @@ std::string imports_text(const Image& image) {
   return fixups ? fmt::format("{} {}", image.slice().arch, fixups->imports().size()) : "";
 }
 
+/// Section types by which dyld runs code or replaces functions, whatever the section is called
+/// (mach-o/loader.h).
+struct HookType {
+  std::uint32_t type;
+  std::string_view what;
+};
+constexpr std::array<HookType, 4> kHookTypes{{
+    {0x9, "S_MOD_INIT_FUNC_POINTERS"},
+    {0xa, "S_MOD_TERM_FUNC_POINTERS"},
+    {0xd, "S_INTERPOSING"},
+    {0x15, "S_THREAD_LOCAL_INIT_FUNCTION_POINTERS"},
+}};
+constexpr std::uint32_t kInitOffsets = 0x16;  ///< S_INIT_FUNC_OFFSETS: the one initialiser
+
 /// Ways in which code runs, or takes the place of other code, besides one initialiser.
 Problems other_hooks(const Image& image) {
   Problems problems;
   for (const Section& section : image.sections()) {
-    static constexpr std::array<std::string_view, 6> names{"__interpose",     "__mod_init_func",
-                                                           "__mod_term_func", "__objc_nlclslist",
-                                                           "__objc_catlist",  "__objc_nlcatlist"};
-    if (std::ranges::find(names, section.name) != names.end()) {
-      problems.push_back(fmt::format("has a section {}", section.name));
+    const auto* type = std::ranges::find(kHookTypes, section.type, &HookType::type);
+    const bool by_type = type != kHookTypes.end();
+    // The Objective-C runtime goes by name: lists of classes and categories run or replace code.
+    const bool of_objc = section.name.starts_with("__objc_") && section.name != "__objc_imageinfo";
+    const bool other_initialiser = section.type == kInitOffsets && section.name != "__init_offsets";
+    if (by_type || of_objc || other_initialiser || section.name == "__interpose") {
+      problems.push_back(fmt::format("has a section {}{}{}", section.name,
+                                     by_type ? " of type " : "", by_type ? type->what : ""));
     }
   }
+  if (image.has_init_routine()) problems.push_back("has an initialiser by LC_ROUTINES_64");
   const Section* initialisers = image.section("__TEXT", "__init_offsets");
   if (!initialisers || initialisers->size != 4) {
     problems.push_back("has not exactly one initialiser");

@@ -89,6 +89,8 @@ class Image {
   const std::vector<Dylib>& dylibs() const { return dylibs_; }
   std::string_view install_name() const { return install_name_; }
   bool encrypted() const { return encrypted_; }
+  /// LC_ROUTINES_64: an initialiser besides those of the sections (ld's -init).
+  bool has_init_routine() const { return has_init_routine_; }
   /// LC_MAIN: where main() lies, relative to base(). Not checked.
   const std::optional<std::uint64_t>& entry_offset() const { return entry_offset_; }
 
@@ -131,6 +133,7 @@ class Image {
   std::vector<Dylib> dylibs_;
   std::string_view install_name_;
   bool encrypted_ = false;
+  bool has_init_routine_ = false;
   std::optional<std::uint64_t> entry_offset_;
   LinkEdit linkedit_;
 };

@@ -50,6 +50,7 @@ class LoadCommands {
   Result<void> version_min(std::uint64_t at, Bytes command);
   Result<void> encryption(std::uint64_t at, Bytes command);
   Result<void> main(std::uint64_t at, Bytes command);
+  Result<void> routines(std::uint64_t at, Bytes command);
   void finish();
 
   /// Stores a range after checking that it lies in the slice.
@@ -92,6 +93,7 @@ const LoadCommands::Row LoadCommands::kRows[] = {
     {macho::LC_VERSION_MIN_IPHONEOS, &LoadCommands::version_min},
     {macho::LC_ENCRYPTION_INFO_64, &LoadCommands::encryption},
     {macho::LC_MAIN, &LoadCommands::main},
+    {macho::LC_ROUTINES_64, &LoadCommands::routines},
 };
 
 Result<void> LoadCommands::walk() {
@@ -276,6 +278,11 @@ Result<void> LoadCommands::build_version(std::uint64_t at, Bytes command) {
   const auto raw = as<macho::build_version_command>(at, command);
   if (!raw) return tl::unexpected(raw.error());
   image_.build_ = BuildVersion{raw->platform, packed_version(raw->minos), packed_version(raw->sdk)};
+  return {};
+}
+
+Result<void> LoadCommands::routines(std::uint64_t, Bytes) {
+  image_.has_init_routine_ = true;
   return {};
 }
 

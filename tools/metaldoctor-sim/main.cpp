@@ -39,7 +39,9 @@ int exit_status(Fault fault) {
 }
 
 int report(const Diagnostic& error) {
-  fmt::print(stderr, "metaldoctor-sim: {}: {} [{}]\n", error.where, error.what, error.code);
+  const std::string line =
+      fmt::format("metaldoctor-sim: {}: {} [{}]\n", error.where, error.what, error.code);
+  std::fputs(line.c_str(), stderr);  // fmt::print throws where nothing can be written
   return exit_status(error.fault);
 }
 

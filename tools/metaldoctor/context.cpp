@@ -100,7 +100,9 @@ ExitStatus Context::report(const Diagnostic& diagnostic) {
 }
 
 void Context::note(std::string_view line) {
-  fmt::print(stderr, "{}\n", line);
+  // A closed or full standard error must not end the command: fmt::print would throw.
+  const std::string text = fmt::format("{}\n", line);
+  std::fputs(text.c_str(), stderr);
 }
 
 void add_format_option(CLI::App& app, std::initializer_list<const char*> formats) {

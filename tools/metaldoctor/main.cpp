@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(metaldoctor::run(argc, argv));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "metaldoctor: a fault of ours: {}\n", error.what());
+    std::fprintf(stderr, "metaldoctor: a fault of ours: %s\n", error.what());
     return static_cast<int>(ExitStatus::bug);
   }
 }

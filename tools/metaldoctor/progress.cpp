@@ -8,14 +8,14 @@
 namespace metaldoctor {
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) std::fputs("\r\033[K", stderr);
 }
 
 void ProgressLine::show(std::size_t done) {
   const bool wanted = ::isatty(STDERR_FILENO) != 0 &&
                       std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1);
   if (!wanted) return;
-  fmt::print(stderr, "\r{}: {} of {}", what_, done, total_);
+  std::fprintf(stderr, "\r%s: %zu of %zu", what_.c_str(), done, total_);
   std::fflush(stderr);
   shown_ = true;
 }

@@ -98,6 +98,16 @@ TEST(Emit, RefusesWhatLiesAboveTheHost) {
   EXPECT_THAT(marked->profile_text, HasSubstr(";above-host;"));
 }
 
+TEST(Emit, RefusesAHazardThatTheProfileDoesNotAccept) {
+  Profile metal3 = profile({family(5001)});
+  const auto refused = emit(tables(), metal3, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, Fault::refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("metal3-residency-in-guest"));
+  metal3.accepted_hazards = {"metal3-residency-in-guest"};
+  EXPECT_TRUE(emit(tables(), metal3, {}));
+}
+
 TEST(Emit, TheHostDecides) {
   EXPECT_FALSE(emit(tables(), profile({family(1009)}, "M1"), {}));
   EXPECT_TRUE(emit(tables(), profile({family(1009)}, "M3"), {}));
@@ -258,7 +268,45 @@ TEST(Verify, SaysWhatASwizzlingLibraryDoes) {
   EXPECT_EQ(report->check("install-name")->state, VerifyCheck::State::failed);
   EXPECT_EQ(report->check("signature")->state, VerifyCheck::State::passed);
   EXPECT_EQ(report->check("profile")->state, VerifyCheck::State::not_applicable);
-  EXPECT_EQ(report->check("template")->state, VerifyCheck::State::not_applicable);
+  EXPECT_EQ(report->check("template")->state, VerifyCheck::State::not_checked);
+}
+
+// Whatever a library of another maker does where nobody looked, it must not pass.
+TEST(Verify, OnlyWhatThisProgramMadeCanPass) {
+  VerifyReport report;
+  report.checks = {{"answers", VerifyCheck::State::passed, "", Evidence::executed},
+                   {"template", VerifyCheck::State::not_checked, "", Evidence::read}};
+  EXPECT_EQ(report.verdict(), VerifyReport::Verdict::incomplete);
+  const auto emitted = emit(tables(), profile(kApple7), {});
+  EXPECT_EQ(verify_static(tables(), emitted->bytes, "ours")->check("template")->state,
+            VerifyCheck::State::passed);
+}
+
+TEST(Verify, MoreCallersOrChildrenThanTheProfileSaysFail) {
+  Profile narrow = profile(kApple7);
+  narrow.callers = Profile::Callers::app;
+  EmitOptions wide;
+  wide.callers = Profile::Callers::all;
+  const auto all = emit(tables(), narrow, wide);
+  const auto report = verify_static(tables(), all->bytes, "all", &narrow);
+  EXPECT_THAT(report->check("profile")->detail, HasSubstr("every caller"));
+  wide = {};
+  wide.scope = Profile::Scope::tree;
+  const auto tree = emit(tables(), narrow, wide);
+  EXPECT_THAT(verify_static(tables(), tree->bytes, "tree", &narrow)->check("profile")->detail,
+              HasSubstr("children"));
+  EXPECT_EQ(verify_static(tables(), emit(tables(), narrow, {})->bytes, "narrow", &narrow)
+                ->check("profile")
+                ->state,
+            VerifyCheck::State::passed);
+}
+
+TEST(Verify, ABoundThatDoesNotHoldFails) {
+  const Profile above = profile({family(1009)});
+  const auto forged = make_library("mdp1;all;process;host;1:1009=1;.", false);
+  const auto report = verify_static(tables(), *forged, "forged", &above);
+  EXPECT_EQ(report->check("profile")->state, VerifyCheck::State::failed);
+  EXPECT_THAT(report->check("profile")->detail, HasSubstr("it says bound: host"));
 }
 
 TEST(Verify, WhatIsNoLibraryIsAnError) {
