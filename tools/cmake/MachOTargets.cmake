@@ -4,8 +4,9 @@
 # metaldoctor_macho(<name> TYPE dylib|executable SOURCES <file>... [ARCHS arm64 x86_64]
 #                   [DEFINES X=Y...] [LINK <ld option>...] [INCLUDES <dir>...] [DEPENDS <file>...]
 #                   [SIGNED_AS <file name>] [OUTPUT_DIRECTORY <dir>])
-# gives a target <name> that makes ${CMAKE_CURRENT_BINARY_DIR}/<name>, or one in <dir>: thin for one architecture,
-# universal for several, signed ad hoc by the linker. The path is the property MACHO_FILE.
+# gives a target macho_<name> that makes <name> in <dir>, by default ${CMAKE_CURRENT_BINARY_DIR}:
+# thin for one architecture, universal for several, signed ad hoc by the linker. The path is the
+# property MACHO_FILE.
 # SIGNED_AS is the name in the signature and the install name; the default is <name>.
 #
 # arm64e: clang compiles it, but ld64.lld links no chained fixups for it. Linked as arm64 the file
