@@ -22,7 +22,7 @@ build: setup
 
 # The parsers, what decides from them, and the command line. The fuzz preset is AddressSanitizer and
 # UndefinedBehaviorSanitizer plus libFuzzer's coverage, so one build serves both.
-SANITIZED := metaldoctor unit_tables unit_device unit_diagnose unit_shim unit_macho unit_inject unit_platform inject_commands table_file fuzzers
+SANITIZED := metaldoctor unit_tables unit_device unit_diagnose unit_shim unit_macho unit_inject unit_platform inject_commands table_file document_check macho_fixtures fuzzers
 
 asan: setup
 	@cmake --preset fuzz >/dev/null

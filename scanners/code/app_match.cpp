@@ -11,7 +11,9 @@ namespace metaldoctor {
 namespace {
 
 bool holds(Bytes bytes, std::string_view text) {
-  return !text.empty() && memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
+  // An empty section has no bytes to point at, and memmem takes no null pointer.
+  if (text.empty() || bytes.size() < text.size()) return false;
+  return memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
 }
 
 /// Whether one marker's text is in the image. One function a kind of marker.

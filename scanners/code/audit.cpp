@@ -273,15 +273,31 @@ class ImageAudit {
                               fields[next].readers.end());
   }
 
-  /// Selector texts in string sections that nothing of the known routes leads to.
+  /// Whether a call with this selector was found, listed or only counted.
+  bool is_asked(std::string_view selector) const {
+    const auto named = [&](const QuerySite& site) {
+      return site.selector == selector || site.query == selector;
+    };
+    const std::string name(selector);
+    return std::ranges::any_of(out_.sites, named) || out_.counted.contains(name) ||
+           out_.unproven.contains(name);
+  }
+
+  /// Questions whose selector's text is in a string section and that no call was found to ask.
   void hidden() {
-    std::set<std::string_view> found;
-    for (const std::string_view text : bench_->program().selectors_in_text())
-      if (!bench_->program().reaches(text)) found.insert(text);
-    for (const std::string_view text : found)
-      out_.hidden.push_back({std::string(text),
-                             "its text is in the image, but no stub, selector slot or registered "
-                             "selector leads to it"});
+    std::set<std::string_view> texts;
+    for (const std::string_view text : bench_->program().selectors_in_text()) texts.insert(text);
+    for (const std::string_view text : texts) {
+      if (!bench_->program().reaches(text)) {
+        out_.hidden.push_back({std::string(text),
+                               "its text is in the image, but no stub, selector slot or registered "
+                               "selector leads to it"});
+      } else if (!is_asked(text)) {
+        out_.hidden.push_back({std::string(text),
+                               "a stub, selector slot or registered selector leads to it, but no "
+                               "call with it was found"});
+      }
+    }
   }
 
   // Names are looked up once, at the end: until then functions are written as placeholders.

@@ -36,6 +36,9 @@ Asked asked(const Findings& findings, const QueryKey& key) {
   // What a wrapper hides cannot be told absent.
   for (const HiddenQuery& hidden : findings.hidden)
     if (hidden.selector == key.query) best = Asked::maybe;
+  // Nor what was sent to an object that may be a device: "architecture" asks "architecture.name".
+  for (const auto& [selector, count] : findings.unproven)
+    if (key.query == selector || key.query.starts_with(selector + ".")) best = Asked::maybe;
   return best;
 }
 

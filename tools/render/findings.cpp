@@ -184,8 +184,12 @@ class Writer {
   void rest() {
     if (!f_.hidden.empty()) {
       heading("named but not seen asked", f_.hidden.size());
+      std::map<std::string, std::vector<std::string>> by_reason;
       for (const HiddenQuery& hidden : f_.hidden) {
-        line(2, "", fmt::format("{}: {}", hidden.selector, hidden.reason));
+        by_reason[hidden.reason].push_back(hidden.selector);
+      }
+      for (const auto& [reason, selectors] : by_reason) {
+        line(2, "", fmt::format("{}: {}", reason, fmt::join(selectors, ", ")));
       }
     }
     if (style_.verbosity > 1) {

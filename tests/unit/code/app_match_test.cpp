@@ -57,6 +57,19 @@ TEST(RuleChecks, AgainstWhatWasFound) {
   EXPECT_EQ(check_rules(app, range, findings)[3].outcome, RuleCheck::Outcome::open);
 }
 
+// "architecture" that was sent to an object of unknown kind may ask the device.
+TEST(RuleChecks, WhatIsNotProvenToAskADeviceIsNotAbsent) {
+  Findings findings;
+  AppRange range;
+  range.id = "R";
+  range.rules = {rule("generation", "arch_gen() >= 17")};
+  App app;
+  app.id = "app";
+  EXPECT_EQ(check_rules(app, range, findings)[0].outcome, RuleCheck::Outcome::contradicted);
+  findings.unproven["architecture"] = 1;
+  EXPECT_EQ(check_rules(app, range, findings)[0].outcome, RuleCheck::Outcome::open);
+}
+
 TEST(AppMatch, RangesAreTheIntersectionOfTheMarkers) {
   const auto bytes =
       testing::read_file(std::filesystem::path(METALDOCTOR_MACHO_FIXTURES) / "queries_fast.dylib");
