@@ -9,6 +9,17 @@
 #include "shim/inject/private_directory.h"
 
 namespace metaldoctor {
+namespace {
+
+/// What prepare() writes: the receipt and the numbered old bytes.
+bool is_name_of_start(const std::string& name) {
+  if (name == kReceiptName || name == staged(std::string(kReceiptName))) return true;
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string::npos && name.substr(digits) == ".before";
+}
+
+}  // namespace
+
 /// Looks at every file before one is touched.
 Result<void> ChangeSet::check_rollback(const Receipt& receipt, bool force) {
   for (const ReceiptFile& file : receipt.files) {
@@ -47,7 +58,8 @@ Result<void> ChangeSet::keep_edited(const Receipt& receipt, std::size_t index) {
 Result<void> ChangeSet::restore_files(const Receipt& receipt) {
   std::vector<const ReceiptFile*> changed;
   for (const ReceiptFile& file : receipt.files) {
-    if (auto removed = remove_if_there(files_, staged(file.path)); !removed) return removed;
+    if (auto removed = remove_if_there(files_, staged(file.path, receipt.id)); !removed)
+      return removed;
     const auto now = state_of(file.path);
     if (!now) return tl::unexpected(now.error());
     if (*now != file.before) changed.push_back(&file);
@@ -56,15 +68,16 @@ Result<void> ChangeSet::restore_files(const Receipt& receipt) {
   for (const ReceiptFile* file : changed) {
     if (!done || !file->before.exists) continue;
     const auto bytes = files_.read(directory_of(receipt) + '/' + file->backup, kLargestChangedFile);
-    done = bytes ? files_.write_new(staged(file->path), *bytes, file->before.mode)
+    done = bytes ? files_.write_new(staged(file->path, receipt.id), *bytes, file->before.mode)
                  : Result<void>(tl::unexpected(bytes.error()));
   }
   if (!done) {
-    for (const ReceiptFile* file : changed) (void)remove_if_there(files_, staged(file->path));
+    for (const ReceiptFile* file : changed)
+      (void)remove_if_there(files_, staged(file->path, receipt.id));
     return done;
   }
   for (const ReceiptFile* file : changed | std::views::reverse) {
-    done = file->before.exists ? files_.rename(staged(file->path), file->path)
+    done = file->before.exists ? files_.rename(staged(file->path, receipt.id), file->path)
                                : remove_if_there(files_, file->path);
     if (done) done = files_.sync_directory(parent_directory(file->path));
     if (!done) return done;
@@ -97,25 +110,46 @@ void ChangeSet::forget(const Receipt& receipt) {
   }
 }
 
-Result<void> ChangeSet::remove_remains(const std::string& id) {
-  const std::string directory = directory_ + '/' + id;
+/// Of a receipt that nothing depends on any more.
+Result<void> ChangeSet::discard(const Receipt& receipt) {
+  const std::string whole = directory_of(receipt);
+  const auto info = files_.info(whole);
+  if (!info) return tl::unexpected(info.error());
+  if (info->exists()) {
+    auto renamed = files_.rename(whole, whole + std::string(kRemains));
+    if (renamed) renamed = files_.sync_directory(directory_);
+    if (!renamed) return renamed;
+  }
+  return remove_remains(receipt.id + std::string(kRemains));
+}
+
+/// A directory with anything in it that no interrupted start leaves is not touched.
+Result<void> ChangeSet::remove_remains(const std::string& name) {
+  const std::string directory = directory_ + '/' + name;
   const auto info = files_.info(directory);
   if (!info) return tl::unexpected(info.error());
   if (!info->is_directory()) return {};
   const auto names = files_.list(directory);
   if (!names) return tl::unexpected(names.error());
-  // The receipt goes first: without it nobody counts on the rest.
-  const auto receipt = std::ranges::find(*names, kReceiptName);
-  if (receipt != names->end()) {
-    auto removed = files_.remove(fmt::format("{}/{}", directory, kReceiptName));
-    if (removed) removed = files_.sync_directory(directory);
-    if (!removed) return removed;
-  }
-  for (const std::string& name : *names) {
-    if (auto removed = remove_if_there(files_, directory + '/' + name); !removed) return removed;
+  if (!std::ranges::all_of(*names, is_name_of_start)) return {};
+  for (const std::string& each : *names) {
+    if (auto removed = files_.remove(directory + '/' + each); !removed) return removed;
   }
   auto removed = files_.remove_directory(directory);
   return removed ? files_.sync_directory(directory_) : removed;
+}
+
+Result<void> ChangeSet::clear_remains() {
+  const auto info = files_.info(directory_);
+  if (!info) return tl::unexpected(info.error());
+  if (!info->exists()) return {};
+  const auto names = files_.list(directory_);
+  if (!names) return tl::unexpected(names.error());
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kRemains)) continue;
+    if (auto removed = remove_remains(name); !removed) return removed;
+  }
+  return {};
 }
 
 Result<Receipt> ChangeSet::rollback(Receipt receipt, bool force) {

@@ -115,6 +115,18 @@ TEST(Apply, AWrapperRunsItsProgram) {
   EXPECT_EQ(home.tree(), before);
 }
 
+TEST(Apply, ARefusedSecondApplyChangesNothing) {
+  const Home home;
+  const auto wrapper = [&](const std::string& program) {
+    return home.tool({"apply", "--wrapper", home.path("w"), "--profile", home.path("profile.json"),
+                      "--", program});
+  };
+  ASSERT_EQ(wrapper(METALDOCTOR_STAND_IN).end.status(), 0);
+  const auto before = home.tree("none");
+  EXPECT_EQ(wrapper("/nonexistent/prog").end.status(), 3);
+  EXPECT_EQ(home.tree("none"), before);
+}
+
 TEST(Apply, RefusesAProgramThatWouldFail) {
   const Home home;
   testing::ProgramBuilder hardened;

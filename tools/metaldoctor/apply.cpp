@@ -44,8 +44,10 @@ class Application {
   ExitStatus run() {
     auto made = input_.label.empty() ? wrapper_plan() : agent_plan();
     if (!made) return context_.report(made.error());
-    auto receipt = input_.dry_run ? changes_.plan(*made) : changes_.apply(*made);
+    std::vector<Receipt> taken;
+    auto receipt = input_.dry_run ? changes_.plan(*made) : changes_.apply(*made, &taken);
     if (!receipt) return context_.report(receipt.error());
+    for (const Receipt& each : taken) note(each.id + " was taken back first");
     const ExitStatus status = say(*receipt);
     if (input_.dry_run || input_.no_load || status != ExitStatus::done) return status;
     if (auto ran = run_system_commands(context_, runner_, receipt->after); !ran) {
@@ -65,22 +67,15 @@ class Application {
                           ExitStatus::done);
   }
 
-  Result<void> take_back(const std::string& action, const std::string& subject) {
-    if (input_.dry_run) {
-      const auto applied = changes_.newest_applied(action, subject);
-      if (!applied) return tl::unexpected(applied.error());
-      if (*applied) {
-        context_.note(
-            fmt::format("metaldoctor apply: {} would be taken back first", (*applied)->id));
-      }
-      return {};
-    }
-    const auto taken = changes_.take_back(action, subject);
-    if (!taken) return tl::unexpected(taken.error());
-    for (const Receipt& each : *taken) {
-      context_.note(fmt::format("metaldoctor apply: {} was taken back first", each.id));
-    }
-    return {};
+  /// The file as it was before metaldoctor: a plan is made and checked before anything changes.
+  Result<FileChange> original(const std::string& action, const std::string& subject,
+                              const std::string& path) {
+    const auto applied = changes_.newest_applied(action, subject);
+    if (!applied) return tl::unexpected(applied.error());
+    if (*applied && input_.dry_run) note((*applied)->id + " would be taken back first");
+    auto found = changes_.original(action, subject, path, PlistLimits().bytes);
+    if (!found) return tl::unexpected(found.error());
+    return found->value_or(FileChange{path, "", 0644});
   }
 
   /// The library in a directory of this subject's own: rolling back one must not take it from
@@ -135,13 +130,6 @@ class Application {
     return resolved;
   }
 
-  Result<std::string> existing_text(const std::string& path) {
-    const auto info = files_.info(path);
-    if (!info) return tl::unexpected(info.error());
-    if (!info->exists()) return std::string();
-    return files_.read(path, PlistLimits().bytes);
-  }
-
   Result<ChangePlan> agent_plan() {
     LaunchAgent agent;
     agent.label = input_.label;
@@ -154,28 +142,24 @@ class Application {
                                    each.substr(std::min(equals + 1, each.size())));
     }
     if (auto fits = check_launch_agent(agent); !fits) return tl::unexpected(fits.error());
-    if (auto done = take_back("launch-agent", agent.label); !done) {
-      return tl::unexpected(done.error());
-    }
     const std::string path = agent_path(environment_.home, agent.label);
-    const auto existing = existing_text(path);
-    if (!existing) return tl::unexpected(existing.error());
-    if (auto done = choose_program(agent, *existing, path); !done) {
+    const auto file = original("launch-agent", agent.label, path);
+    if (!file) return tl::unexpected(file.error());
+    const std::string& existing = file->bytes;
+    if (auto done = choose_program(agent, existing, path); !done) {
       return tl::unexpected(done.error());
     }
     if (auto fits = check_launch_agent(agent); !fits) return tl::unexpected(fits.error());
     auto dylib = library(agent.label);
     if (!dylib) return tl::unexpected(dylib.error());
     agent.library = dylib->path;
-    auto text = agent_text(agent, *existing, path);
+    auto text = agent_text(agent, existing, path);
     if (!text) return tl::unexpected(text.error());
     ChangePlan plan;
     plan.action = "launch-agent";
     plan.subject = agent.label;
-    const auto info = files_.info(path);
-    const unsigned mode = info && info->is_file() ? info->mode : 0644;
-    plan.files = {*std::move(dylib), {path, *std::move(text), mode}};
-    add_launchctl(agent, path, !existing->empty(), environment_.user, plan);
+    plan.files = {*std::move(dylib), {path, *std::move(text), file->mode}};
+    add_launchctl(agent, path, !existing.empty(), environment_.user, plan);
     return plan;
   }
 
@@ -199,10 +183,9 @@ class Application {
   Result<ChangePlan> wrapper_plan() {
     const std::string path = absolute(input_.wrapper);
     if (auto given = wrapper_options(); !given) return tl::unexpected(given.error());
-    if (auto done = take_back("wrapper", path); !done) return tl::unexpected(done.error());
-    const auto existing = existing_text(path);
+    const auto existing = original("wrapper", path, path);
     if (!existing) return tl::unexpected(existing.error());
-    if (!existing->empty() && !is_wrapper(*existing)) {
+    if (!existing->bytes.empty() && !is_wrapper(existing->bytes)) {
       return fail(Fault::refused, "not-a-wrapper", path,
                   "is a file that metaldoctor did not make; it is not replaced",
                   "choose another name for the wrapper");

@@ -21,11 +21,30 @@ struct RollbackInput {
 ExitStatus list_receipts(Context& context, ChangeSet& changes) {
   const auto all = changes.receipts();
   if (!all) return context.report(all.error());
-  return context.write(receipt_list_text(*all), ExitStatus::done);
+  ExitStatus status = ExitStatus::done;
+  for (const DamagedReceipt& each : all->damaged) {
+    status = worse(status, context.report(each.problem));
+  }
+  return context.write(receipt_list_text(*all), status);
 }
 
-Result<std::optional<Receipt>> choose(ChangeSet& changes, const RollbackInput& input) {
-  if (input.receipt.empty()) return changes.newest_applied("", "");
+/// The newest one may be the damaged one, so it is not guessed.
+Result<std::optional<Receipt>> choose_newest(Context& context, ChangeSet& changes) {
+  if (auto cleared = changes.clear_remains(); !cleared) return tl::unexpected(cleared.error());
+  auto newest = changes.newest_applied("", "");
+  if (newest) return newest;
+  const auto all = changes.receipts();
+  if (!all) return newest;
+  for (const Receipt& each : all->receipts) {
+    if (each.state == Receipt::State::rolled_back) continue;
+    context.note("metaldoctor rollback: can be rolled back: metaldoctor rollback " + each.id);
+  }
+  return newest;
+}
+
+Result<std::optional<Receipt>> choose(Context& context, ChangeSet& changes,
+                                      const RollbackInput& input) {
+  if (input.receipt.empty()) return choose_newest(context, changes);
   auto found = changes.find(input.receipt);
   if (!found) return tl::unexpected(found.error());
   return std::optional(*std::move(found));
@@ -63,7 +82,7 @@ ExitStatus rollback_command(Context& context, const RollbackInput& input) {
   SystemClock clock;
   ChangeSet changes(files, clock, *directory);
   if (input.list) return list_receipts(context, changes);
-  auto receipt = choose(changes, input);
+  auto receipt = choose(context, changes, input);
   if (!receipt) return context.report(receipt.error());
   if (!*receipt) {
     context.note("metaldoctor rollback: nothing is applied");

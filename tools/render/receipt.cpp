@@ -78,11 +78,14 @@ std::string receipt_text(const Receipt& receipt, const std::string& path, TextSt
   return writer.take();
 }
 
-std::string receipt_list_text(const std::vector<Receipt>& receipts) {
+std::string receipt_list_text(const ReceiptListing& listing) {
   std::string out;
-  for (const Receipt& receipt : receipts) {
+  for (const Receipt& receipt : listing.receipts) {
     out += fmt::format("{}  {:<12} {} {}\n", receipt.id, to_string(receipt.state), receipt.action,
                        printable(receipt.subject));
+  }
+  for (const DamagedReceipt& each : listing.damaged) {
+    out += fmt::format("{}  {:<12} {}\n", printable(each.id), "damaged", each.problem.code);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "shim/inject/change_set.h"
 #include "shim/inject/host_preference.h"
 #include "shim/inject/receipt.h"
 #include "tables/document.h"
@@ -11,8 +12,8 @@ namespace metaldoctor {
 
 /// What was written, or would be. `path` is where the receipt lies; empty = it was only planned.
 std::string receipt_text(const Receipt& receipt, const std::string& path, TextStyle style);
-/// One line a receipt.
-std::string receipt_list_text(const std::vector<Receipt>& receipts);
+/// One line a receipt; damaged ones come last.
+std::string receipt_list_text(const ReceiptListing& listing);
 /// A command as a shell would take it.
 std::string command_line(const std::vector<std::string>& argv);
 

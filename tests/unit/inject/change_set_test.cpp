@@ -226,6 +226,77 @@ TEST(ChangeSet, RefusesToUndoWhatWasEditedSince) {
   EXPECT_EQ(files.live.at(kState + "/" + receipt->id + "/1.edited").bytes, "edited by the user");
 }
 
+// Refused or failed, a second apply leaves the first one as it is.
+TEST(ChangeSet, ASecondApplyThatFailsKeepsTheFirst) {
+  const Tree after = applied_tree();
+  for (int k = -1;; ++k) {
+    MemoryFileSystem files = home();
+    ASSERT_TRUE(apply_anew(files));
+    ChangePlan second = change();
+    second.files[1].bytes = "another agent";
+    if (k < 0) second.files[0].path = "/a/../b";
+    files.stop = Stop::fail;
+    files.fails_once = true;
+    files.steps_left = k < 0 ? 10'000 : k;
+    FixedClock clock;
+    if (ChangeSet(files, clock, kState).apply(second)) break;
+    files.run_on();
+    // A take-back that was itself stopped is finished by the next run.
+    ChangeSet changes(files, clock, kState);
+    const auto left = changes.newest_applied("", "");
+    ASSERT_TRUE(left);
+    if (!*left || (*left)->state != Receipt::State::applied) continue;
+    ASSERT_EQ(files.tree_without(kState), after) << k;
+  }
+}
+
+TEST(ChangeSet, AFileOfTheUsersIsNoStagingFile) {
+  MemoryFileSystem files = home();
+  files.add_file(kAgent + ".metaldoctor-new", "the user's");
+  ASSERT_TRUE(apply_anew(files));
+  ASSERT_TRUE(roll_back_newest(files));
+  EXPECT_EQ(files.live.at(kAgent + ".metaldoctor-new").bytes, "the user's");
+}
+
+TEST(ChangeSet, RemainsAreOnlyWhatAnInterruptedStartLeaves) {
+  MemoryFileSystem files = home();
+  files.add_directory(kState, 0700);
+  for (const char* name : {"mine", "20261201T181413Z-a", "20261201T181413Z-b+new"}) {
+    files.add_directory(kState + "/" + name, 0700);
+    files.add_file(kState + "/" + name + "/1.edited", "kept");
+  }
+  files.add_directory(kState + "/20261201T181413Z-c+new", 0700);
+  files.add_file(kState + "/20261201T181413Z-c+new/0.before", "a copy");
+  const auto remains = [&](const std::string& name) {
+    return files.live.contains(kState + "/" + name);
+  };
+  ASSERT_TRUE(apply_anew(files));
+  EXPECT_TRUE(remains("mine/1.edited"));
+  EXPECT_TRUE(remains("20261201T181413Z-a/1.edited"));
+  EXPECT_TRUE(remains("20261201T181413Z-b+new/1.edited"));
+  EXPECT_FALSE(remains("20261201T181413Z-c+new"));
+}
+
+TEST(ChangeSet, ADamagedReceiptStandsAlone) {
+  MemoryFileSystem files = home();
+  const auto first = apply_anew(files);
+  ASSERT_TRUE(first);
+  files.live[kState + "/" + first->id + "/receipt.json"].bytes = "damaged";
+  FixedClock clock;
+  ChangeSet changes(files, clock, kState);
+  ChangePlan other;
+  other.action = "wrapper";
+  other.subject = "/home/w2";
+  other.files = {{"/home/w2", "w", 0755}};
+  ASSERT_TRUE(changes.apply(other));
+  const auto all = changes.receipts();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->receipts.size(), 1u);
+  ASSERT_EQ(all->damaged.size(), 1u);
+  EXPECT_EQ(all->damaged[0].id, first->id);
+  EXPECT_FALSE(changes.apply(change())) << "the damaged one may be of this subject";
+}
+
 TEST(ChangeSet, KeepsADirectoryThatOthersUse) {
   MemoryFileSystem files = home();
   ASSERT_TRUE(apply_anew(files));

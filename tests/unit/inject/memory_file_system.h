@@ -105,6 +105,8 @@ class MemoryFileSystem final : public FileSystem {
     if (found == live.end()) return wrong(from, "absent");
     live[to] = found->second;
     live.erase(from);
+    move_below(live, from + '/', to + '/', true);
+    move_below(durable, from + '/', to + '/', false);
     return {};
   }
   Result<void> remove(const std::string& path) override {
@@ -144,6 +146,15 @@ class MemoryFileSystem final : public FileSystem {
   }
   static tl::unexpected<Diagnostic> wrong(const std::string& path, const char* code) {
     return metaldoctor::fail(Fault::input, code, path, code);
+  }
+  /// A directory takes what is in it along; on disk too, once its new name is there.
+  static void move_below(Tree& tree, const std::string& from, const std::string& to, bool erase) {
+    Tree moved;
+    for (const auto& [path, node] : tree) {
+      if (path.starts_with(from)) moved[to + path.substr(from.size())] = node;
+    }
+    if (erase) std::erase_if(tree, [&](const auto& each) { return each.first.starts_with(from); });
+    for (const auto& [path, node] : moved) tree[path] = node;
   }
   Result<void> step(std::string what) {
     ++steps;
