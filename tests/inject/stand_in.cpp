@@ -117,7 +117,11 @@ int main(int argc, char** argv) {
     }
     if (word == "abort") std::abort();
     if (word.starts_with("exit=")) return std::atoi(word.c_str() + 5);
-    if (word.starts_with("kill=")) ::kill(::getpid(), std::atoi(word.c_str() + 5));
+    if (word.starts_with("kill=")) {
+      const int number = std::atoi(word.c_str() + 5);
+      ::signal(number, SIG_DFL);  // a sanitizer's handler would exit instead
+      ::kill(::getpid(), number);
+    }
     std::fflush(stdout);
   }
   return 0;
