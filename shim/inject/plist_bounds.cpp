@@ -21,7 +21,20 @@ std::size_t occurrences(std::string_view text, std::string_view word) {
   return count;
 }
 
+/// libplist asserts that a text has no NUL: in XML as it stands, or as a character reference.
+bool has_nul(std::string_view text) {
+  if (text.find('\0') != text.npos) return true;
+  for (std::size_t at = text.find("&#"); at != text.npos; at = text.find("&#", at + 2)) {
+    std::size_t digit = at + 2;
+    if (digit < text.size() && (text[digit] == 'x' || text[digit] == 'X')) ++digit;
+    digit = text.find_first_not_of('0', digit);
+    if (digit == text.npos || text[digit] == ';') return true;
+  }
+  return false;
+}
+
 std::string check_xml(std::string_view text, const PlistLimits& limits) {
+  if (has_nul(text)) return "a text of it holds a NUL";
   const std::size_t containers = occurrences(text, "<array") + occurrences(text, "<dict");
   if (containers > kMostXmlContainers) {
     return fmt::format("it has {} arrays and dictionaries, more than {}", containers,
@@ -131,6 +144,10 @@ class BinaryWalk {
     if (is_long) {
       if (count > (table_ - at) / (kind == 6 ? 2 : 1)) return fail("a text is cut short");
       object.cost += count * 3;
+      const std::size_t unit = kind == 4 ? 0 : kind == 6 ? 2 : 1;  // data may hold any byte
+      for (std::uint64_t i = 0; unit != 0 && i < count; ++i) {
+        if (number(at + i * unit, unit) == 0) return fail("a text of it holds a NUL");
+      }
     }
     const bool whole =
         !is_container || children(object, at, kind == 0xd ? 2 * count : count, depth);

@@ -71,6 +71,17 @@ TEST(Plist, RefusesTextsThatItCouldNotWriteBack) {
   EXPECT_THAT(Plist::read(key.build(2), "t").error().what, HasSubstr("not UTF-8"));
 }
 
+// libplist ends the process on them.
+TEST(Plist, RefusesTextsWithANul) {
+  const std::string start = "<plist version=\"1.0\"><dict><key>Label</key><string>a";
+  const std::string end = "b</string></dict></plist>";
+  for (const std::string& nul :
+       {std::string(1, '\0'), std::string("&#0;"), std::string("&#x00;")}) {
+    EXPECT_FALSE(Plist::read(start + nul + end, "x.plist")) << nul;
+  }
+  EXPECT_TRUE(Plist::read(start + "&#10;" + end, "x.plist"));
+}
+
 TEST(Plist, RefusesBombs) {
   std::string nested = "<dict><key>a</key>";
   for (int i = 0; i < 12'000; ++i) nested += "<array>";
